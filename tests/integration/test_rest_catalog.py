@@ -8,21 +8,26 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from tests.integration.tables import quick_session
 from tests.scope import in_ci
 from tests.services.http_proxy import Fate, Fault, HttpProxy, http_proxy
 from tests.services.iceberg_rest import RestServer, throwaway_rest
 
 from calve.app import open_captures
-from calve.capture import Captures, Source, Wanted
+from calve.capture import CHANGES, Captures, Source, Wanted
 from calve.delivery.snapshots import append_snapshot
 from calve.errors import CatalogRefused, LakeError, LakeUnavailable, TableIsView, TableMissing
 from calve.lake import Lake, LoadedTable, TableCommit, TableName, metadata as raw
 from calve.lake.rest_catalog import RestCatalog
+from calve.lake.spark_conf import catalog_conf
 from calve.settings import FILE, Settings, load
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 JSON = dict[str, Any]
 
@@ -153,6 +158,26 @@ def test_types_that_pyiceberg_does_not_know_are_fine(house: House) -> None:
     )
 
 
+@pytest.mark.spark
+def test_a_variant_is_captured_and_read_by_spark(house: House, captures: Captures, quick_spark: "SparkSession") -> None:
+    """PyIceberg cannot load such a table: Spark writes it, calve captures it, Spark reads the change."""
+    session = quick_session(quick_spark)
+    for key, text in catalog_conf("rest", house.settings.catalogs["rest"]).items():
+        session.conf.set(key, text)
+    session.sql("USE rest")  # the default catalog of the project
+    name = f"rest.{house.namespace}.v"
+    session.sql(f"CREATE NAMESPACE {house.namespace}")
+    session.sql(f"CREATE TABLE {name} (id BIGINT, v VARIANT) USING iceberg TBLPROPERTIES ('format-version' = '3')")
+    session.sql(f"INSERT INTO {name} SELECT 1, parse_json('{{\"a\": 1}}')")
+    captures.commit(captures.capture([name], "c", Wanted()).capture_id or "")
+    session.sql(f"INSERT INTO {name} SELECT 2, parse_json('{{\"a\": 2}}')")
+    session.sql(f"UPDATE {name} SET v = parse_json('{{\"a\": 3}}') WHERE id = 1")
+    report = captures.capture([name], "c", Wanted(operations=frozenset(CHANGES)))
+    found = session.sql(f"SELECT id, to_json(v) FROM {report.tables[0].relation} ORDER BY id").collect()
+    assert [tuple(row) for row in found] == [(1, '{"a":3}'), (2, '{"a":2}')]
+    captures.abandon(report.capture_id or "")
+
+
 def test_tables_namespaces_and_views_are_told_apart(house: House) -> None:
     """Lists that come in pages are complete; a view and a missing table have errors of their own."""
     tables = [house.create(name) for name in ("a", "b", "c")]
@@ -280,8 +305,10 @@ def test_what_a_catalog_refuses_is_not_tried_again(house: House) -> None:
         house.catalog.register(table, house.catalog.load(table).metadata_location)
 
 
-def test_two_writers_at_once_are_both_there(house: House) -> None:
-    """Their snapshots have the same sequence number, which the server answers with 400: a conflict like any other."""
+@pytest.mark.parametrize(("is_old", "conflict"), [(False, 409), (True, 400)])
+def test_two_writers_at_once_are_both_there(house: House, is_old: bool, conflict: int) -> None:  # noqa: FBT001 - a table
+    """Their snapshots have the same sequence number: a conflict like any other, also where the status is 400."""
+    house.proxy.is_old = is_old
     table = house.create(version=3)
     house.catalog.change(table, partial(_with_snapshot, house, table))  # without a parent, no number is compared
     lakes = [house.lake, Lake(house.settings)]
@@ -312,7 +339,7 @@ def test_two_writers_at_once_are_both_there(house: House) -> None:
     marks = {f"{number}.{turn}" for number in range(2) for turn in range(rounds)}
     assert marks <= found["properties"].keys()
     assert sorted(snapshot["sequence-number"] for snapshot in found["snapshots"]) == [*range(1, 2 * rounds + 2)]
-    assert {400, 409} & {each.status for each in house.proxy.seen}, "they never met"
+    assert conflict in {each.status for each in house.proxy.seen}, "they never met"
 
 
 def _with_snapshot(

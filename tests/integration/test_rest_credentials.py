@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.faults.s3_proxy import S3Proxy
 from tests.integration.test_rest_catalog import JSON, House, house_on
-from tests.services.http_proxy import Fate, Fault, HttpProxy, Seen, http_proxy
+from tests.services.http_proxy import Fate, Fault, Seen
 from tests.services.iceberg_rest import RestServer, throwaway_rest
 from tests.services.s3 import S3Server, throwaway_s3
 
@@ -49,21 +50,23 @@ class Governed:
 
     house: House
     captures: Captures
-    store: HttpProxy
+    store: S3Proxy
     source: Keys = SOURCE
     ours: Keys = OURS
     ends_in_ms: int = 3_600_000
 
     def give_out(self, request: Seen, answer: JSON) -> JSON:
-        """Add credentials to an answer about a table."""
+        """Add credentials to an answer about a table, and the address of the store to the configuration."""
+        endpoint = {"s3.endpoint": f"http://127.0.0.1:{self.store.port}", "s3.region": "us-east-1"}
+        if request.path.startswith("/v1/config"):
+            return answer | {"overrides": {**answer["overrides"], **endpoint}}
         location = answer.get("metadata", {}).get("location", "")
         if not location or request.path.startswith("/v1/views"):
             return answer
-        endpoint = {"s3.endpoint": self.store.url, "s3.region": "us-east-1"}
         keys, prefix = (self.source, "s3://source") if location.startswith("s3://source") else (self.ours, location)
         end = {"s3.session-token-expires-at-ms": str(time.time_ns() // 1_000_000 + self.ends_in_ms)}
         given = [{"prefix": "s3", "config": _keys(WRONG)}, {"prefix": prefix, "config": _keys(keys) | end}]
-        return answer | {"config": {**answer.get("config", {}), **endpoint}, "storage-credentials": given}
+        return answer | {"storage-credentials": given}
 
     def changed(self) -> TableName:
         """Give a table with one committed capture, and one commit after it."""
@@ -85,7 +88,7 @@ def governed(
     """Yield that project: calve.toml says where new tables go, and has no keys."""
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")  # no cloud gives this machine a role
     with (
-        http_proxy(s3.endpoint) as store,
+        S3Proxy(s3.port) as store,
         house_on(s3_server, tmp_path, "[capture]\nlocation = 's3://icdc/calve'") as house,
         open_captures(house.settings) as captures,
     ):
@@ -116,9 +119,9 @@ def test_a_capture_costs_few_requests(governed: Governed) -> None:
     governed.captures.commit(governed.captures.capture([str(table)], "c", Wanted()).capture_id or "")
     governed.house.append(table, 9)
     governed.house.requests()
-    governed.store.seen.clear()
+    governed.store.requests.clear()
     governed.captures.capture([str(table)], "c", Wanted())
-    requests = [*governed.house.requests(), *map(str, governed.store.seen)]
+    requests = [*governed.house.requests(), *(f"{each.method} {each.path}" for each in governed.store.requests)]
     assert len(requests) <= 12, requests
 
 

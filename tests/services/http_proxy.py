@@ -15,6 +15,7 @@ import httpx
 _HOP = {"connection", "content-length", "expect", "keep-alive", "transfer-encoding"}
 _DECODED = {*_HOP, "content-encoding"}
 _GONE = 444
+_RETRY = "Validation failed, please retry: "
 Edit = Callable[["Seen", dict[str, Any]], dict[str, Any]]
 
 
@@ -65,6 +66,8 @@ class HttpProxy(ThreadingHTTPServer):
         self.seen: list[Seen] = []
         self.faults: list[Fault] = []
         self.edit: Edit | None = None
+        self.is_old = False
+        """Whether lost races are answered as catalogs built on Iceberg before 1.11 do, with status 400."""
         self.client = httpx.Client(timeout=60)
         self.lock = threading.Lock()
 
@@ -102,6 +105,11 @@ class _Handler(BaseHTTPRequestHandler):
         )
         if fault is not None:
             self._break(fault)
+            return
+        if self.server.is_old and _RETRY in answer.text:
+            error = answer.json()["error"]
+            told = {"message": error["message"].replace(_RETRY, ""), "type": "ValidationException", "code": 400}
+            self._answer(400, json.dumps({"error": told}).encode(), {"Content-Type": "application/json"})
             return
         self._answer(answer.status_code, self._edited(answer), dict(answer.headers))
 

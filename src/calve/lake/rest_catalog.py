@@ -70,7 +70,7 @@ class RestCatalog(Catalog):
 
         A catalog that numbers its answers (``ETag``) sends the metadata only of those that have changed.
         """
-        self.pyiceberg()  # opened once, and not by each thread
+        self._session.catalog()  # opened once, and not by each thread
         with ThreadPoolExecutor(LOADERS) as pool:
             found = dict(zip(tables, pool.map(self._location_of, tables), strict=True))
         return {table: location for table, location in found.items() if location is not None}
@@ -96,21 +96,22 @@ class RestCatalog(Catalog):
         """Register a table with existing metadata, and create its namespace if needed."""
         body = {"name": table.name, "metadata-location": metadata_location}
         path = self._session.path("namespaces/{namespace}/register", table.namespace)
-        is_unknown = False
+        is_unknown = is_created = False
         for attempt in range(_ATTEMPTS):
             answer = self._session.send("POST", path, body=body)
             match answer.outcome:
                 case Outcome.DONE:
                     return
-                case Outcome.MISSING:
+                case Outcome.MISSING if not is_created:
                     self._new.create_namespace(table.namespace)
+                    is_created = True
                     continue
                 case Outcome.CONFLICT if is_unknown and self._is_at(table, metadata_location):
                     return
                 case Outcome.CONFLICT:
                     raise LakeError(f"{table} already exists.", table=str(table), reason="exists")
-                case Outcome.REFUSED:
-                    raise self._session.refusal(answer, self._new.grants)
+                case Outcome.REFUSED | Outcome.MISSING:
+                    raise self._session.refusal(answer, f"{self._new.grants} Mode path registers nothing.")
             is_unknown |= answer.outcome is Outcome.UNKNOWN
             pause(attempt, answer)
         raise self._session.unavailable(answer)
@@ -130,9 +131,11 @@ class RestCatalog(Catalog):
         """Remember the credentials of a table of calve's own before it is dropped: its files are deleted after it."""
         if has_own_keys(self._session.properties):
             return
-        with suppress(TableMissing, FormatVersionUnknown, LakeCorrupt):
-            _, metadata, given = self._decoded(table, self._session.read(self._path(table), {"snapshots": "refs"}))
-            self._new.keep(metadata["location"], self._storage(table, given))
+        with suppress(LakeError):  # nothing to remember, and the catalog's answer to the drop says more
+            answer = self._session.read(self._path(table), {"snapshots": "refs"})
+            if answer.outcome is Outcome.DONE:
+                _, metadata, given = self._decoded(table, answer)
+                self._new.keep(metadata["location"], self._storage(table, given))
 
     def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
         """Tag a snapshot, whatever the table's format version."""
@@ -241,7 +244,8 @@ class RestCatalog(Catalog):
                 return []
             document = self._session.parse(answer, path)
             found += document.get(what) or []
-            if not (token := document.get("next-page-token")):
+            token = document.get("next-page-token")
+            if not token or token == params.get("pageToken"):
                 return found
             params["pageToken"] = token
 
@@ -252,6 +256,12 @@ class RestCatalog(Catalog):
         super().close()
 
     def _opened(self) -> "PyIcebergRestCatalog":
+        if not self.properties.get("uri"):
+            raise SettingsInvalid(
+                f"The REST catalog {self.name} has no address.",
+                remedy=f"Set uri in [catalogs.{self.name}].",
+                catalog=self.name,
+            )
         return cast("PyIcebergRestCatalog", self.pyiceberg())
 
     def _path(self, table: TableName) -> str:

@@ -56,7 +56,9 @@ class VendedFiles(Files):
                 while len(self._by_properties) >= _OPEN:  # those of the oldest credentials, which may have ended
                     del self._by_properties[next(iter(self._by_properties))]
                 self._by_properties[key] = Files(properties)
-            return self._by_properties[key]._io(path)  # noqa: SLF001 - of the same class
+            io = self._by_properties[key]._io(path)  # noqa: SLF001 - of the same class
+        self._remote[path.partition(":")[0]] = io  # asked for the reason if the store refuses something
+        return io
 
 
 class NewTableStorage:
@@ -82,10 +84,10 @@ class NewTableStorage:
     @property
     def grants(self) -> str:
         """What to do if the catalog refuses calve's tables."""
+        namespace = ".".join(self._namespace)
         return (
-            f"Grant calve's principal the right to create and register tables in the namespace "
-            f"{'.'.join(self._namespace)} of the catalog {self._session.name}, or name another one in "
-            "capture.namespace. Without it, capture with mode path, view or range."
+            f"Grant calve's principal the right to create, register and drop tables in the namespace {namespace} of "
+            f"the catalog {self._session.name}, or name another one in capture.namespace."
         )
 
     def files(self) -> Files:
@@ -133,7 +135,7 @@ class NewTableStorage:
                     _, given = self._staged(table, folder)
                     self._keep(folder, self._storage(table, folder, given))
                 except CatalogRefused as error:
-                    self._keep(folder, error.message)
+                    self._keep(folder, f"{error.message.rstrip('.')}.")
             return self._storages[folder]
 
     def _keep(self, folder: str, storage: TableStorage | str) -> None:
@@ -188,9 +190,9 @@ class NewTableStorage:
         if not isinstance(storage, str):
             return ""
         return (
-            f"calve.toml has no credentials for this place, and the catalog gives out none ({storage}) "
-            f"{self.grants} Or set the store's keys for the catalog {self._session.name}, and capture.location to a "
-            "folder that they may write to."
+            f"calve.toml has no credentials for this place, and the catalog gives out none: {storage} {self.grants} "
+            f"Or set the store's keys for the catalog {self._session.name}, and capture.location to a folder that they "
+            "may write to."
         )
 
 

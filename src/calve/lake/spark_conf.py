@@ -28,6 +28,7 @@ _REST = (
     "audience",
     "resource",
 )
+_DELEGATION = "header.X-Iceberg-Access-Delegation"
 _LIBPQ = {"connect_timeout": "connectTimeout", "application_name": "ApplicationName"}
 
 
@@ -82,7 +83,7 @@ def catalog_conf(name: str, catalog: CatalogSettings, location: str | None = Non
         case "sql":
             kind = _jdbc(name, given) | _kept(given, "warehouse")
         case "rest":
-            kind = {"type": "rest"} | _kept(given, *_REST)
+            kind = {"type": "rest"} | _kept(given, *_REST) | _delegation(given)
         case "hive":
             kind = {"type": "hive"} | _kept(given, "uri", "warehouse")
         case "glue":
@@ -114,6 +115,12 @@ def _io(*folders: str) -> str | None:
     if not schemes & (S3_SCHEMES | AZURE_SCHEMES | {"gs"}):
         return None
     return _S3_IO if schemes <= S3_SCHEMES else _ANY_IO
+
+
+def _delegation(properties: Mapping[str, str]) -> dict[str, str]:
+    """Let Spark ask for credentials as PyIceberg does, unless the definition has the header."""
+    given = {key.lower() for key in properties}
+    return {} if _DELEGATION.lower() in given else {_DELEGATION: "vended-credentials"}
 
 
 def _kept(properties: Mapping[str, str], *keys: str) -> dict[str, str]:

@@ -128,12 +128,14 @@ class TableStorage:
 
     def _renewed(self, path: str) -> Vended:
         try:
-            return self._renew()
+            given = self._renew()
         except CalveError:
             end = StorageCredential("", self._given.properties_for(path)).expires_at_ms or 0
             if self._now_ms() >= end:
                 raise
             return self._given  # it holds for a moment longer, and the next file asks again
+        # an answer with nothing but credentials leaves the address of the store as it was
+        return Vended({**self._given.config, **given.config}, given.credentials)
 
 
 def _text(owner: Mapping[str, Any], name: str) -> str:

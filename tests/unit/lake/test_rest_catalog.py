@@ -16,6 +16,7 @@ from calve.errors import (
     FormatVersionUnknown,
     LakeCorrupt,
     LakeError,
+    SettingsInvalid,
     SourceBusy,
     TableMissing,
 )
@@ -267,6 +268,14 @@ def test_a_rest_catalog_that_does_not_answer_is_named(tmp_path: Path) -> None:
     (tmp_path / settings.FILE).write_text("[catalogs.rest]\nuri = 'http://127.0.0.1:1'")
     with pytest.raises(LakeError, match="The catalog rest cannot be reached"):
         Lake(settings.load(tmp_path, {})).catalog("rest").load(REST_TABLE)
+
+
+def test_a_rest_catalog_needs_an_address(tmp_path: Path) -> None:
+    """The error says where to set it."""
+    (tmp_path / settings.FILE).write_text("[catalogs.rest]\ntype = 'rest'")
+    with pytest.raises(SettingsInvalid, match="no address") as error:
+        Lake(settings.load(tmp_path, {})).catalog("rest").load(REST_TABLE)
+    assert error.value.remedy == "Set uri in [catalogs.rest]."
 
 
 def test_a_rest_catalog_tells_where_its_tables_are(rest: Catalog, server: _Server) -> None:

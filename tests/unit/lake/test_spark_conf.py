@@ -52,6 +52,7 @@ _JDBC = {"type": "jdbc", "jdbc.schema-version": "V1"}
                 "scope": "s",
                 "oauth2-server-uri": "https://o",
                 "header.X-A": "1",
+                "header.X-Iceberg-Access-Delegation": "vended-credentials",
                 "s3.endpoint": "https://e",
             },
             {
@@ -62,6 +63,7 @@ _JDBC = {"type": "jdbc", "jdbc.schema-version": "V1"}
                 "scope": "s",
                 "oauth2-server-uri": "https://o",
                 "header.X-A": "1",
+                "header.X-Iceberg-Access-Delegation": "vended-credentials",
                 "s3.endpoint": "https://e",
                 "s3.path-style-access": "true",
                 "client.region": "us-east-1",
