@@ -20,6 +20,8 @@ from tests.services.glue import GlueServer, throwaway_glue
 from tests.services.hive import HiveMetastore, Version, free_port, throwaway_metastore
 from tests.services.lossy import Loss, lossy_proxy
 
+from calve.app import open_captures
+from calve.capture import Wanted
 from calve.cli.entry import run
 from calve.errors import CalveError, LakeError, LakeUnavailable, SettingsInvalid, SnapshotUnknown, SourceBusy
 from calve.lake import Catalog, Lake, TableCommit, TableName, metadata as raw, metastore
@@ -131,6 +133,21 @@ def test_a_table_goes_through_its_life(house: House) -> None:
         assert catalog.drop(icdc)
         assert not catalog.drop(icdc)
         assert catalog.load(table).metadata["table-uuid"]
+
+
+def test_a_change_is_captured_under_a_lease(house: House) -> None:
+    """The capture is a table of the same catalog with the new rows; the commit removes the lease."""
+    with house.open() as catalog, open_captures(load(house.folder, {})) as captures:
+        table = _table(house, catalog)
+        name = ".".join(table.identifier)
+        wanted = Wanted(start=str(catalog.load(table).metadata["current-snapshot-id"]), is_start_initial=True)
+        catalog.pyiceberg().load_table(name).append(_rows())
+        report = captures.capture([name], "daily", wanted, lease=True)
+        icdc = f"icdc.{str(report.tables[0].relation).rpartition('.')[2]}"
+        assert len(catalog.pyiceberg().load_table(icdc.replace("`", "")).scan().to_arrow()) == 2
+        assert len(catalog.load(table).metadata["refs"]) == 2
+        captures.commit(str(report.capture_id))
+        assert catalog.load(table).metadata["refs"].keys() == {"main"}
 
 
 def test_what_others_commit_is_kept(house: House) -> None:
