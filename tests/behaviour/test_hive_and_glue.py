@@ -23,8 +23,19 @@ from tests.services.lossy import Loss, lossy_proxy
 from calve.app import open_captures
 from calve.capture import Wanted
 from calve.cli.entry import run
-from calve.errors import CalveError, LakeError, LakeUnavailable, SettingsInvalid, SnapshotUnknown, SourceBusy
+from calve.errors import (
+    CalveError,
+    LakeError,
+    LakeUnavailable,
+    SettingsInvalid,
+    SnapshotUnknown,
+    SourceBusy,
+    TableIsView,
+    TableMissing,
+)
 from calve.lake import Catalog, Lake, TableCommit, TableName, metadata as raw, metastore
+from calve.lake.glue_catalog import GlueCatalog
+from calve.lake.hive_catalog import HiveCatalog, _external
 from calve.settings import FILE, load
 
 if TYPE_CHECKING:
@@ -194,6 +205,50 @@ def test_writers_that_collide_lose_nothing(house: House) -> None:
         assert all(catalog.files.exists(file) for file in files)
         # Two of PyIceberg, six of ours: nothing is left of commits that lost.
         assert _metadata_files(catalog, table) == 8
+
+
+def _add_others(catalog: Catalog, database: str) -> None:
+    """Add a table of another format, and a view, with the clients of the servers."""
+    if isinstance(catalog, GlueCatalog):
+        views = {"ViewOriginalText": "SELECT * FROM x", "TableType": "VIRTUAL_VIEW"}
+        catalog._glue.create_database(DatabaseInput={"Name": database})
+        for given in ({"Name": "plain", "TableType": "EXTERNAL_TABLE"}, {"Name": "seen", **views}):
+            catalog._glue.create_table(DatabaseName=database, TableInput=given)
+        return
+    assert isinstance(catalog, HiveCatalog)
+    with catalog._metastore.client() as client:
+        catalog._create_database(client, database)
+        for name, kind in (("plain", "EXTERNAL_TABLE"), ("seen", "VIRTUAL_VIEW")):
+            table = _external(TableName("c", (database,), name), _NO_COLUMNS, "")
+            table.tableType, table.parameters, table.sd.location = kind, {}, None
+            table.viewOriginalText = table.viewExpandedText = "SELECT * FROM x" if name == "seen" else None
+            client.create_table(table)
+
+
+_NO_COLUMNS = {"schema": {"fields": [{"name": "a", "type": "int"}]}, "location": "", "table-uuid": ""}
+
+
+def test_what_is_no_iceberg_table_is_named(house: House) -> None:
+    """Tables of other formats and views are told apart from tables that are missing, and are not listed."""
+    with house.open() as catalog:
+        database = f"o{abs(hash(house.folder))}"
+        _add_others(catalog, database)
+        plain, seen, none = (TableName("c", (database,), name) for name in ("plain", "seen", "none"))
+        with pytest.raises(LakeError, match="not an Iceberg table") as error:
+            catalog.load(plain)
+        assert "migrate" in error.value.remedy
+        with pytest.raises(TableIsView) as view:
+            catalog.load(seen)
+        assert "(x)" in view.value.remedy
+        for missing in (none, TableName("c", ("a", "b"), "t")):
+            with pytest.raises(TableMissing):
+                catalog.load(missing)
+        assert not any(map(catalog.exists, (plain, seen, none)))
+        assert catalog.tables((database,)) == []
+        assert catalog.locations([plain, seen, none]) == {}
+        assert not catalog.drop(deep := TableName("c", ("a", "b"), "t"))
+        with pytest.raises(TableMissing, match="no levels"):
+            catalog.register(deep, catalog.load(_table(house, catalog)).metadata_location)
 
 
 _COMMIT = {"glue": b"AWSGlue.UpdateTable", "hive": b"alter_table_with_environment_context"}
