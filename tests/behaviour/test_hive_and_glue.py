@@ -20,9 +20,22 @@ from tests.services.glue import GlueServer, throwaway_glue
 from tests.services.hive import HiveMetastore, Version, free_port, throwaway_metastore
 from tests.services.lossy import Loss, lossy_proxy
 
+from calve.app import open_captures
+from calve.capture import Wanted
 from calve.cli.entry import run
-from calve.errors import CalveError, LakeError, LakeUnavailable, SettingsInvalid, SnapshotUnknown, SourceBusy
+from calve.errors import (
+    CalveError,
+    LakeError,
+    LakeUnavailable,
+    SettingsInvalid,
+    SnapshotUnknown,
+    SourceBusy,
+    TableIsView,
+    TableMissing,
+)
 from calve.lake import Catalog, Lake, TableCommit, TableName, metadata as raw, metastore
+from calve.lake.glue_catalog import GlueCatalog
+from calve.lake.hive_catalog import HiveCatalog, _external
 from calve.settings import FILE, load
 
 if TYPE_CHECKING:
@@ -133,6 +146,21 @@ def test_a_table_goes_through_its_life(house: House) -> None:
         assert catalog.load(table).metadata["table-uuid"]
 
 
+def test_a_change_is_captured_under_a_lease(house: House) -> None:
+    """The capture is a table of the same catalog with the new rows; the commit removes the lease."""
+    with house.open() as catalog, open_captures(load(house.folder, {})) as captures:
+        table = _table(house, catalog)
+        name = ".".join(table.identifier)
+        wanted = Wanted(start=str(catalog.load(table).metadata["current-snapshot-id"]), is_start_initial=True)
+        catalog.pyiceberg().load_table(name).append(_rows())
+        report = captures.capture([name], "daily", wanted, lease=True)
+        icdc = f"icdc.{str(report.tables[0].relation).rpartition('.')[2]}"
+        assert len(catalog.pyiceberg().load_table(icdc.replace("`", "")).scan().to_arrow()) == 2
+        assert len(catalog.load(table).metadata["refs"]) == 2
+        captures.commit(str(report.capture_id))
+        assert catalog.load(table).metadata["refs"].keys() == {"main"}
+
+
 def test_what_others_commit_is_kept(house: House) -> None:
     """PyIceberg's commits and ours follow each other, also in the parameters that engines read."""
     with house.open() as catalog:
@@ -157,10 +185,15 @@ def _changed(catalog: Catalog, table: TableName, properties: dict[str, str]) -> 
         return False
 
 
-def test_writers_that_collide_lose_nothing(house: House) -> None:
-    """Each of three writers sees its commits in the end, and no file that the table has had is gone."""
+@pytest.mark.parametrize("locks", in_ci(["true"], otherwise=["true", "false"]))
+def test_writers_that_collide_lose_nothing(locks: str, house: House) -> None:
+    """Each of three writers sees its commits in the end, and no file that the table has had is gone.
+
+    Without Hive's locks, the metastore compares.
+    """
     with house.open() as catalog:
         table = _table(house, catalog)
+        _changed(catalog, table, {"engine.hive.lock-enabled": locks})
 
     def write(number: int) -> None:
         with house.open() as own:
@@ -175,8 +208,53 @@ def test_writers_that_collide_lose_nothing(house: House) -> None:
         assert {f"w{number}": "1" for number in range(3)}.items() <= loaded.metadata["properties"].items()
         files = [entry["metadata-file"] for entry in loaded.metadata["metadata-log"]]
         assert all(catalog.files.exists(file) for file in files)
-        # Two of PyIceberg, six of ours: nothing is left of commits that lost.
-        assert _metadata_files(catalog, table) == 8
+        # Two of PyIceberg, seven of ours: nothing is left of commits that lost.
+        assert _metadata_files(catalog, table) == 9
+
+
+def _add_others(catalog: Catalog, database: str) -> None:
+    """Add a table of another format, and a view, with the clients of the servers."""
+    if isinstance(catalog, GlueCatalog):
+        views = {"ViewOriginalText": "SELECT * FROM x", "TableType": "VIRTUAL_VIEW"}
+        catalog._glue.create_database(DatabaseInput={"Name": database})
+        for given in ({"Name": "plain", "TableType": "EXTERNAL_TABLE"}, {"Name": "seen", **views}):
+            catalog._glue.create_table(DatabaseName=database, TableInput=given)
+        return
+    assert isinstance(catalog, HiveCatalog)
+    with catalog._metastore.client() as client:
+        catalog._create_database(client, database)
+        for name, kind in (("plain", "EXTERNAL_TABLE"), ("seen", "VIRTUAL_VIEW")):
+            table = _external(TableName("c", (database,), name), _NO_COLUMNS, "")
+            table.tableType, table.parameters, table.sd.location = kind, {}, None
+            table.viewOriginalText = table.viewExpandedText = "SELECT * FROM x" if name == "seen" else None
+            client.create_table(table)
+
+
+_NO_COLUMNS = {"schema": {"fields": [{"name": "a", "type": "int"}]}, "location": "", "table-uuid": ""}
+
+
+def test_what_is_no_iceberg_table_is_named(house: House) -> None:
+    """Tables of other formats and views are told apart from tables that are missing, and are not listed."""
+    with house.open() as catalog:
+        database = f"o{abs(hash(house.folder))}"
+        _add_others(catalog, database)
+        plain, seen, none = (TableName("c", (database,), name) for name in ("plain", "seen", "none"))
+        with pytest.raises(LakeError, match="not an Iceberg table") as error:
+            catalog.load(plain)
+        assert "migrate" in error.value.remedy
+        with pytest.raises(TableIsView) as view:
+            catalog.load(seen)
+        assert "(x)" in view.value.remedy
+        for missing in (none, TableName("c", ("a", "b"), "t")):
+            with pytest.raises(TableMissing):
+                catalog.load(missing)
+        assert not any(map(catalog.exists, (plain, seen, none)))
+        assert catalog.tables((database,)) == []
+        assert catalog.locations([plain, seen, none]) == {}
+        deep = TableName("c", ("a", "b"), "t")
+        assert not catalog.drop(deep)
+        with pytest.raises(TableMissing, match="no levels"):
+            catalog.register(deep, catalog.load(_table(house, catalog)).metadata_location)
 
 
 _COMMIT = {"glue": b"AWSGlue.UpdateTable", "hive": b"alter_table_with_environment_context"}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.integration.tables import Source, quick_session
+from tests.scope import in_ci
 
 from calve.app import open_captures
 from calve.capture import Captures
@@ -15,6 +16,10 @@ from calve.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+collect_ignore = in_ci(["test_hive_and_glue_spark.py"], otherwise=[])
+"""Servers that are fetched first; without Spark, CI tests them in ``tests/behaviour``."""
 
 
 @pytest.fixture(scope="session")

@@ -122,7 +122,9 @@ def _java(program: str, folder: Path, database: str) -> list[str]:
     opened = (f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in ("net", "lang", "util"))
     return [
         *(program, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", *opened),
-        *(f"-Dderby.system.home={folder}", f"-Dlog4j2.configurationFile={logs}", f"-Dhive.log4j.file={logs}"),
+        *(f"-Dderby.system.home={folder}", f"-Dlog4j2.configurationFile={logs}"),
+        *(f"-D{name}.log4j.file={logs}" for name in ("hive", "metastore")),
+        *(f"-D{name}.async.log.enabled=false" for name in ("hive", "metastore")),
         f"-Djavax.jdo.option.ConnectionURL=jdbc:derby:{database}",
         "-Djavax.jdo.option.ConnectionDriverName=org.apache.derby.jdbc.EmbeddedDriver",
     ]
@@ -130,7 +132,7 @@ def _java(program: str, folder: Path, database: str) -> list[str]:
 
 def _of_spark(folder: Path, port: int) -> list[str]:
     return [
-        *("-Dhive.async.log.enabled=false", "-Ddatanucleus.connectionPoolingType=none"),
+        "-Ddatanucleus.connectionPoolingType=none",
         *("-Ddatanucleus.schema.autoCreateAll=true", "-Dhive.metastore.schema.verification=false"),
         f"-Dhive.metastore.warehouse.dir=file:{folder}/warehouse",
         *("-cp", f"{_spark_jars()}/*", str(Path(__file__).with_name("Metastore.java")), "-p", str(port)),
@@ -140,7 +142,9 @@ def _of_spark(folder: Path, port: int) -> list[str]:
 def _of_hive_4(program: str, settings: Settings, folder: Path, port: int) -> list[str]:
     """Create the schema; return how to start the metastore on it."""
     home = _fetched(settings)
-    hadoop = ":".join(map(str, sorted(_spark_jars().glob("hadoop-client-*.jar"))))
+    # What it expects of an installed Hadoop.
+    patterns = [f"{name}-*.jar" for name in ("hadoop-client", "commons", "slf4j-api", "javax.servlet-api")]
+    hadoop = ":".join(str(jar) for pattern in patterns for jar in sorted(_spark_jars().glob(pattern)))
     start = [
         *_java(program, folder, f"{folder}/metastore;create=true"),
         *("-Ddatanucleus.schema.autoCreateAll=false", f"-Dmetastore.warehouse.dir=file:{folder}/warehouse"),

@@ -76,6 +76,8 @@ class GlueCatalog(PointerCatalog):
 
     def drop(self, table: TableName) -> bool:
         """Remove a table from Glue, keeping all its files."""
+        if len(table.namespace) != 1:
+            return False
         with self._errors():
             try:
                 self._glue.delete_table(DatabaseName=_database(table), Name=table.name)

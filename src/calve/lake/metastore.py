@@ -31,7 +31,7 @@ class Metastore:
             import thrift.transport.TSocket
 
             # It logs each failure to connect, even where the next address is tried; the error says it all.
-            logging.getLogger(thrift.transport.TSocket.__name__).addHandler(logging.NullHandler())
+            logging.getLogger(thrift.transport.TSocket.__name__).setLevel(logging.CRITICAL)
 
     @contextmanager
     def client(self) -> Iterator[Any]:
@@ -81,7 +81,8 @@ class Metastore:
         # Strict: what is no answer of Thrift is an error at once, and not the length of a gigabyte to wait for.
         client = Client(TBinaryProtocol(transport, strictRead=True))
         if ugi := self._properties.get("ugi"):
-            client.set_ugi(*ugi.split(":"))
+            user, *groups = ugi.split(":")
+            client.set_ugi(user, groups)
         return client
 
     def _address(self, uri: str) -> tuple[str, int]:
