@@ -13,14 +13,12 @@ from calve.conformance.model import Leftover, Skipped
 from calve.conformance.scratch_table import ScratchTable
 from calve.conformance.table_checks import list_tables
 from calve.conformance.workspace import Workspace
-from calve.errors import LakeError, NotSupportedByCatalog, ProofFailed, SettingsInvalid, TableMissing
+from calve.errors import LakeError, ProofFailed, SettingsInvalid, TableMissing
 from calve.lake import TableName, local_path
 from calve.texts import quoted
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
-
-_PURGED = "In Spark: {}. Then delete its folder, if it is still there."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +45,14 @@ def clean_up(workspace: Workspace) -> str | Skipped:
         try:
             removal.action()
         except Exception as error:  # noqa: BLE001 - whatever it is, the rest is removed
-            workspace.leftovers.append(Leftover(removal.what, message_of(error), removal.by_hand))
+            by_hand = getattr(error, "remedy", "") or removal.by_hand
+            workspace.leftovers.append(Leftover(removal.what, message_of(error), by_hand))
         except KeyboardInterrupt:
             workspace.leftovers += [Leftover(one.what, "stopped", one.by_hand) for one in removals[number:]]
             break
     if workspace.leftovers:
         raise ProofFailed(
-            f"These are left: {', '.join(one.what for one in workspace.leftovers)}.",
+            f"These are left: {', '.join(f'{one.what} ({one.why})' for one in workspace.leftovers)}.",
             remedy=" ".join(f"{one.what}: {one.by_hand}" for one in workspace.leftovers),
         )
     return "nothing is left"
@@ -68,7 +67,7 @@ def _removals(workspace: Workspace) -> Iterator[_Removal]:
         partial(_collect, workspace),
     )
     for table in workspace.tables.values():
-        by_hand = _PURGED.format(f"DROP TABLE {table.name.sql()} PURGE")
+        by_hand = f"In Spark: DROP TABLE {table.name.sql()} PURGE. Then delete its folder, if it is still there."
         yield _Removal(f"the table {table.name}", by_hand, partial(_drop, workspace, table))
     by_hand = f"Drop the tables in it, then, in Spark: DROP NAMESPACE {namespace}."
     yield _Removal(f"the namespace {workspace.namespace}", by_hand, partial(_drop_namespace, workspace))
@@ -93,10 +92,14 @@ def _drop(workspace: Workspace, table: ScratchTable) -> None:
         return
     io = table.load().io
     workspace.catalog.drop(table.name)
+    by_hand = f"It is dropped. Delete its files in {location}."
     if table.name.name not in location:
-        raise LakeError(f"{location} is not a folder of its own, so its files are left.", path=location)
+        raise LakeError(f"{location} is not a folder of its own, so its files are left.", remedy=by_hand, path=location)
     workspace.folders.add(location.rstrip("/").rpartition("/")[0])
-    _delete_folder(io, location)
+    try:
+        _delete_folder(io, location)
+    except OSError as error:
+        raise LakeError(message_of(error), remedy=by_hand, path=location) from error
 
 
 def _delete_remains(workspace: Workspace, name: TableName) -> None:
@@ -110,13 +113,23 @@ def _delete_remains(workspace: Workspace, name: TableName) -> None:
 
 def _delete_folder(io: "FileIO", location: str) -> None:
     """Delete a folder with all that is in it: files of commits that lost a race are in no metadata."""
+    from pyarrow.fs import FileSelector
     from pyiceberg.io.pyarrow import PyArrowFileIO
 
     if not isinstance(io, PyArrowFileIO):
-        raise NotSupportedByCatalog(f"{type(io).__name__} cannot delete the folder {location}.", path=location)
+        raise OSError(f"{type(io).__name__} cannot delete a folder.")
     scheme, netloc, path = PyArrowFileIO.parse_location(location, io.properties)
-    with suppress(FileNotFoundError, NotADirectoryError):
-        io.fs_by_scheme(scheme, netloc).delete_dir(path)
+    store = io.fs_by_scheme(scheme, netloc)
+    try:
+        store.delete_dir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError:
+        # Some object stores refuse to delete the marks of folders, which disappear with the files in them.
+        if any(
+            found.is_file for found in store.get_file_info(FileSelector(path, allow_not_found=True, recursive=True))
+        ):
+            raise
 
 
 def _drop_namespace(workspace: Workspace) -> None:
