@@ -1,16 +1,13 @@
 """A temporary S3 server: versitygw from the Go proxy, on a free port of loopback, with its objects in a folder."""
 
-import shutil
-import socket
 import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.services import go
+from tests.services.process import folder_for, free_port, running
 
 from calve.errors import EnvironmentUnfit
 from calve.settings import Settings, load
@@ -18,7 +15,6 @@ from calve.settings import Settings, load
 VERSION = "1.8.0"
 _PACKAGE = "github.com/versity/versitygw/cmd/versitygw"
 _ROOT = Path(__file__).parents[2]
-_START, _STOP = 30, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,51 +75,16 @@ def throwaway_s3(settings: Settings | None = None) -> Iterator[S3Server]:
         EnvironmentUnfit: it cannot be built, or does not start.
     """
     program = go.built(settings or load(_ROOT), _PACKAGE, VERSION)
-    folder = Path(tempfile.mkdtemp(prefix="calve-s3-"))  # not in memory: older kernels keep no attributes there
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = S3Server(port, folder / "buckets", program)
-    try:
+    with folder_for("s3") as folder:  # not in memory: older kernels keep no attributes there
+        server = S3Server(free_port(), folder / "buckets", program)
         for name in ("buckets", "users"):
             (folder / name).mkdir()
-        with _running(server, folder):
+        # Without its --keep-alive: after an upload in chunks, it sometimes takes what is left of it for a request.
+        words = [
+            *(str(server.program), "--access", server.access_key, "--secret", server.secret_key),
+            *("--region", server.region, "--port", f"127.0.0.1:{server.port}", "--virtual-domain", server.domain),
+            *("--iam-dir", str(folder / "users"), "--iam-cache-disable", "--quiet"),
+            *("posix", str(server.folder)),
+        ]
+        with running(words, server.port, folder / "log"):
             yield server
-    finally:
-        shutil.rmtree(folder)
-
-
-@contextmanager
-def _running(server: S3Server, folder: Path) -> Iterator[None]:
-    # Without --keep-alive: with it, version 1.8.0 answers one in fifty concurrent PUT requests with 400.
-    words = [
-        *(str(server.program), "--access", server.access_key, "--secret", server.secret_key),
-        *("--region", server.region, "--port", f"127.0.0.1:{server.port}", "--virtual-domain", server.domain),
-        *("--iam-dir", str(folder / "users"), "--iam-cache-disable", "--quiet"),
-        *("posix", str(server.folder)),
-    ]
-    log = folder / "log"
-    with log.open("wb") as out, subprocess.Popen(words, stdout=out, stderr=out) as process:
-        try:
-            _await(server, process, log)
-            yield
-        finally:
-            process.terminate()
-            try:
-                process.wait(_STOP)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _await(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the server takes connections."""
-    until = time.monotonic() + _START
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", server.port), timeout=1).close()
-        except OSError as error:
-            if process.poll() is not None or time.monotonic() > until:
-                raise EnvironmentUnfit(f"versitygw does not start: {log.read_text()}") from error
-            time.sleep(0.05)
-        else:
-            return

@@ -1,0 +1,63 @@
+"""Servers of tests: processes on a free port of loopback, each with a folder that is removed after use."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from calve.errors import EnvironmentUnfit
+
+_START, _STOP = 60, 10
+
+
+@contextmanager
+def folder_for(name: str) -> Iterator[Path]:
+    """Make a folder on disk, and remove it."""
+    folder = Path(tempfile.mkdtemp(prefix=f"calve-{name}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def free_port() -> int:
+    """Return a port of this machine on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@contextmanager
+def running(words: Sequence[str], port: int, log: Path) -> Iterator[None]:
+    """Start a server, wait until it takes connections, and stop it.
+
+    Raises:
+        EnvironmentUnfit: it does not start.
+    """
+    with log.open("wb") as out, subprocess.Popen(words, stdout=out, stderr=out) as process:
+        try:
+            _await(process, port, log)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(_STOP)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _await(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    until = time.monotonic() + _START
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError as error:
+            if process.poll() is not None or time.monotonic() > until:
+                raise EnvironmentUnfit(f"{log.parent.name} does not start: {log.read_text()}") from error
+            time.sleep(0.05)
+        else:
+            return
