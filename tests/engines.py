@@ -53,6 +53,7 @@ BUSY = Outcome(State.CONTINUE, poll_after=3_600)
 """Work that goes on, and is looked at after an hour."""
 USER_ERROR = Outcome(State.USER_ERROR, message="wrong input")
 PLATFORM_ERROR = Outcome(State.PLATFORM_ERROR, message="no connection")
+INFRASTRUCTURE_ERROR = Outcome(State.INFRASTRUCTURE_ERROR, message="Spark ended")
 FATAL_ERROR = Outcome(State.FATAL_ERROR, message="no way")
 START = 1_700_000_000_000
 """When the clock of a playground begins, in milliseconds."""

@@ -21,7 +21,7 @@ from calve.engine import (
     arrive,
     leaving,
 )
-from calve.engine.attempts import retry_reason, status_after, with_failure_mode
+from calve.engine.attempts import retry_delay, retry_reason, status_after, with_failure_mode
 from calve.engine.decisions import Create, Finish, StopOthers, decide
 from calve.engine.instances import Dag
 from calve.engine.model import final_status
@@ -290,6 +290,25 @@ def test_each_reason_is_tried_again_as_often_as_its_limit_says(
             return
         assert retry_reason(status) is reason
         retries[reason] = retries.get(reason, 0) + 1
+
+
+@given(
+    st.sampled_from(State),
+    st.sampled_from(RetryReason),
+    st.integers(0, 20),
+    st.builds(Retries, st.just(9), st.integers(1, 100), st.integers(1, 4), st.integers(1, 9_999), st.booleans()),
+)
+def test_a_failure_of_the_infrastructure_is_retried_at_once_then_as_others(
+    state: State, reason: RetryReason, retries: int, given: Retries
+) -> None:
+    """Its first retry needs no delay, the next ones have the delays of the policy; one that names them is followed."""
+    policy = ParsedRetryPolicy(given, given, given)
+    delay = retry_delay(state, reason, retries, policy)
+    if state is State.INFRASTRUCTURE_ERROR and not given.is_delay_given:
+        assert delay == (given.delay(retries - 1) if retries else 0)
+    else:
+        assert delay == given.delay(retries)
+    assert delay <= retry_delay(state, reason, retries + 1, policy)
 
 
 @dataclass

@@ -21,6 +21,21 @@ def platform_error(message: str, *, remedy: str = "") -> StepFailed:
     return StepFailed(message, remedy=remedy, state=State.PLATFORM_ERROR)
 
 
+def infrastructure_error(message: str, *, remedy: str = "") -> StepFailed:
+    """Return a failure of the platform that is likely to be over: the first retry is immediate."""
+    return StepFailed(message, remedy=remedy, state=State.INFRASTRUCTURE_ERROR)
+
+
+def conflict(message: str) -> StepFailed:
+    """Return a failure of the infrastructure because another writer was faster: the work can be repeated at once."""
+    return StepFailed(message, remedy="", state=State.INFRASTRUCTURE_ERROR, is_conflict=True)
+
+
+def is_conflict(failure: StepFailed) -> bool:
+    """Return whether the step failed because another writer was faster."""
+    return bool(failure.context.get("is_conflict"))
+
+
 def failed(state: State, message: str, *, remedy: str = "") -> StepFailed:
     """Return a failure with a given state."""
     return StepFailed(message, remedy=remedy, state=state)
@@ -30,7 +45,7 @@ def failure_of(error: CalveError) -> StepFailed:
     """Turn an error of calve into a failure of the step; only temporary errors are retried."""
     if isinstance(error, StepFailed):
         return error
-    return (platform_error if error.is_passing else fatal)(error.message, remedy=error.remedy)
+    return (infrastructure_error if error.is_passing else fatal)(error.message, remedy=error.remedy)
 
 
 def interrupted(what: str) -> StepFailed:

@@ -47,6 +47,8 @@ class RetryRule:
     codes: tuple[str, ...]
     """Prefixes of a code; whole names of exceptions and exit codes; for messages, texts in lower case."""
     means: str
+    is_conflict: bool = False
+    """Another writer was faster, and nothing was committed: the same work can be done on the version of the other."""
 
     def fits(self, kind: Kind, found: str) -> bool:
         """Return whether a piece of evidence matches one of the codes."""
@@ -58,38 +60,47 @@ class RetryRule:
 
 
 _FATAL, _PLATFORM, _USER = State.FATAL_ERROR, State.PLATFORM_ERROR, State.USER_ERROR
+_INFRASTRUCTURE = State.INFRASTRUCTURE_ERROR
 
 
-def _rule(state: State, kind: Kind, codes: str, means: str) -> RetryRule:
+def _rule(state: State, kind: Kind, codes: str, means: str, *, is_conflict: bool = False) -> RetryRule:
     """Return a rule; bars separate its codes."""
-    return RetryRule(state, kind, tuple(code.strip() for code in codes.split("|")), means)
+    return RetryRule(state, kind, tuple(code.strip() for code in codes.split("|")), means, is_conflict)
 
 
 RULES = (
     _rule(
-        _PLATFORM,
+        _INFRASTRUCTURE,
         Kind.EXCEPTION,
         "ExecutorLostFailure | FetchFailedException | MetadataFetchFailedException | FetchFailed",
         "Spark lost an executor, or its results",
     ),
     _rule(
-        _PLATFORM,
+        _INFRASTRUCTURE,
         Kind.EXCEPTION,
-        "CommitFailedException | CommitStateUnknownException",
-        "another writer committed to the Iceberg table first",
+        "CommitStateUnknownException",
+        "the answer to a commit to an Iceberg table was lost; a step with targets writes to a new branch",
     ),
     _rule(
-        _PLATFORM,
+        _INFRASTRUCTURE,
         Kind.EXCEPTION,
-        "ConnectException | ConnectTimeoutException | HttpHostConnectException | NoHttpResponseException | "
-        "NoRouteToHostException | SocketException | SocketTimeoutException | UnknownHostException",
+        "CommitFailedException",
+        "another writer committed to the Iceberg table first",
+        is_conflict=True,
+    ),
+    _rule(
+        _INFRASTRUCTURE,
+        Kind.EXCEPTION,
+        "ConnectException | ConnectTimeoutException | ConnectionClosedException | HttpHostConnectException | "
+        "NoHttpResponseException | NoRouteToHostException | SocketException | SocketTimeoutException | "
+        "TTransportException | UnknownHostException",
         "a connection of Spark, or of a Java program, was lost or failed",
     ),
+    _rule(_INFRASTRUCTURE, Kind.EXCEPTION, "ServiceUnavailableException", "the catalog is unavailable"),
     _rule(
         _PLATFORM,
         Kind.EXCEPTION,
-        "AWSServiceThrottledException | ServiceUnavailableException | SlowDownException | ThrottlingException "
-        "| TooManyRequestsException",
+        "AWSServiceThrottledException | SlowDownException | ThrottlingException | TooManyRequestsException",
         "an object store or catalog asks for fewer requests",
     ),
     _rule(_PLATFORM, Kind.EXCEPTION, "OutOfMemoryError | SparkOutOfMemoryError", "Java ran out of memory"),
@@ -133,19 +144,43 @@ RULES = (
         _PLATFORM,
         Kind.MESSAGE,
         "slowdown | slow down | reduce your request rate | toomanyrequests | too many requests | rate "
-        "exceeded | status code: 429 | status code: 503",
+        "exceeded | status code: 429 | status code: 503 | unable to process (code: 429",
         "throttling, as reported by object stores and catalogs",
     ),
     _rule(
         _PLATFORM,
         Kind.MESSAGE,
-        "no space left on device | [sqlite_busy] | [sqlite_locked] | connection refused | connection reset | "
-        "found conflicting files",
-        "a full disk, a locked file, a connection that broke, a concurrent write to an Iceberg table",
+        "no space left on device",
+        "a full disk",
     ),
-    _rule(_PLATFORM, Kind.SQLSTATE, "08", "the connection"),
-    _rule(_PLATFORM, Kind.SQLSTATE, "40 | 55P03 | 55006", "deadlocks, conflicts with other transactions, locks"),
-    _rule(_PLATFORM, Kind.SQLSTATE, "53 | 57P | 58", "resources, shutdown, input and output"),
+    _rule(
+        _INFRASTRUCTURE,
+        Kind.MESSAGE,
+        "cannot add snapshot with sequence number | requirement failed: branch | requirement failed: tag | "
+        "validation failed, please retry | unable to process (code: 409 | unable to process (code: 412 | "
+        "found conflicting files | found conflicting deleted files | found new conflicting delete files | "
+        "cannot commit, found new | cannot commit, missing data files | missing required files to delete",
+        "a concurrent write to an Iceberg table, whatever the status of the catalog's answer",
+        is_conflict=True,
+    ),
+    _rule(
+        _INFRASTRUCTURE,
+        Kind.MESSAGE,
+        "error occurred while processing post request | error occurred while processing get request | "
+        "unable to process (code: 408 | unable to process (code: 502 | unable to process (code: 504 | "
+        "metastore operation failed for | database connection failed | database connection timeout | "
+        "uncheckedsqlexception: unknown failure",
+        "the catalog of an Iceberg table failed, or did not answer in time",
+    ),
+    _rule(
+        _INFRASTRUCTURE,
+        Kind.MESSAGE,
+        "[sqlite_busy] | [sqlite_locked] | connection refused | connection reset",
+        "a locked file, a connection that broke",
+    ),
+    _rule(_INFRASTRUCTURE, Kind.SQLSTATE, "08 | 57P", "the connection, a shutdown of the database"),
+    _rule(_INFRASTRUCTURE, Kind.SQLSTATE, "40 | 55P03 | 55006", "deadlocks, conflicts with other transactions, locks"),
+    _rule(_PLATFORM, Kind.SQLSTATE, "53 | 58", "resources, input and output"),
     _rule(
         _PLATFORM,
         Kind.CONDITION,
@@ -153,12 +188,8 @@ RULES = (
         "| INTERNAL_ERROR_SHUFFLE | INTERNAL_ERROR_STORAGE",
         "the network, the memory or the disks of a Spark cluster",
     ),
-    _rule(
-        _PLATFORM,
-        Kind.SQLITE,
-        "SQLITE_BUSY | SQLITE_LOCKED | SQLITE_IOERR | SQLITE_FULL | SQLITE_NOMEM | SQLITE_PROTOCOL",
-        "locks, disk and memory",
-    ),
+    _rule(_INFRASTRUCTURE, Kind.SQLITE, "SQLITE_BUSY | SQLITE_LOCKED | SQLITE_PROTOCOL", "locks"),
+    _rule(_PLATFORM, Kind.SQLITE, "SQLITE_IOERR | SQLITE_FULL | SQLITE_NOMEM", "disk and memory"),
     _rule(
         _FATAL,
         Kind.SQLITE,
@@ -224,7 +255,7 @@ RULES = (
         "the repository, branch or commit does not exist, or may not be read",
     ),
     _rule(
-        _PLATFORM,
+        _INFRASTRUCTURE,
         Kind.GIT,
         "could not resolve host | connection | timed out | early eof | the remote end hung up",
         "the repository cannot be reached",
@@ -238,15 +269,22 @@ RULES = (
 )
 
 _NAME = r"(?:[\w$]+[.$])*(?P<name>[A-Z][\w$]*(?:Error|Exception|Failure|Failed|Kernel))"
-_HEAD = re.compile(rf'(?:^|: |Caused by: |Exception in thread "[^"\n]*" ){_NAME}(?=[:(\s]|$)', re.MULTILINE)
+_HEAD = re.compile(rf'(?:^\(?|: |Caused by: |Exception in thread "[^"\n]*" ){_NAME}(?=[:()\s]|$)', re.MULTILINE)
+"""Spark Connect puts the class of an exception that PySpark does not know in parentheses."""
 _SQLSTATE = re.compile(r"\bSQLSTATE: ?(?P<code>[0-9A-Z]{5})\b")
 _CONDITION = re.compile(r"(?:^|: )\[(?P<code>[A-Z][A-Z0-9_.]+)\] ", re.MULTILINE)
 
 
 def state_of(evidence: Iterable[Evidence], default: State = State.USER_ERROR) -> State:
     """Return the state of a failed step: that of the first rule that matches."""
+    rule = rule_of(evidence)
+    return default if rule is None else rule.state
+
+
+def rule_of(evidence: Iterable[Evidence]) -> RetryRule | None:
+    """Return the first rule that matches; None if none does."""
     found = list(evidence)
-    return next((rule.state for rule in RULES if any(rule.fits(kind, code) for kind, code in found)), default)
+    return next((rule for rule in RULES if any(rule.fits(kind, code) for kind, code in found)), None)
 
 
 def evidence_in(text: str) -> Iterator[Evidence]:

@@ -4,7 +4,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.engines import BUSY, DONE, PLATFORM_ERROR, START, USER_ERROR, Playground
+from tests.engines import BUSY, DONE, INFRASTRUCTURE_ERROR, PLATFORM_ERROR, START, USER_ERROR, Playground
 
 from calve.engine import Breakpoint, Outcome, RunStatus, State, StepContext, StepStatus
 from calve.errors import SourceBusy, TableMissing
@@ -149,6 +149,28 @@ def test_the_policy_says_how_often_and_how_long(
     playground.start()
     play(playground, len(expected) + 1)
     assert waits(playground) == expected
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("{platform_retry_limit: 4}", [0, 60, 120, 240]),
+        ("{platform_retry_limit: 2, backoff: {type: fixed_backoff, platform_retry_backoff_in_secs: 7}}", [7, 7]),
+        ("{platform_retry_limit: 2, backoff: {type: fixed_backoff, error_retry_backoff_in_secs: 7}}", [0, 60]),
+    ],
+)
+def test_the_first_retry_after_a_failure_of_the_infrastructure_is_immediate(
+    playground: Playground, policy: str, expected: list[int]
+) -> None:
+    """Within a second, not for all steps at once; a policy that says how long to wait is followed."""
+    playground.push(job(f"retry_policy: {policy}"))
+    playground.script.parts["a"] = INFRASTRUCTURE_ERROR
+    run = playground.start()
+    play(playground, len(expected) + 1)
+    first, *others = waits(playground)
+    assert [int(first), *others] == expected
+    messages = [entry["message"] for entry in playground.state.attempts(run.uuid)[0].timeline]
+    assert ("Retry immediately." in messages) is (expected[0] == 0)
 
 
 def test_each_reason_has_its_own_count(playground: Playground) -> None:

@@ -15,6 +15,7 @@ THEN = {
     State.FATAL_ERROR: "not retried",
     State.USER_ERROR: "retried as an error",
     State.PLATFORM_ERROR: "retried as a platform failure",
+    State.INFRASTRUCTURE_ERROR: "retried immediately",
 }
 TRACEBACK = """Traceback (most recent call last):
   File "app.py", line 3, in <module>
@@ -64,9 +65,9 @@ def test_every_rule_can_decide(rule: RetryRule) -> None:
         ([(Kind.SQLSTATE, "XX000")], State.USER_ERROR),
         ([(Kind.SQLSTATE, "23505")], State.USER_ERROR),
         ([(Kind.SQLSTATE, "57014")], State.USER_ERROR),
-        ([(Kind.SQLSTATE, "57P01")], State.PLATFORM_ERROR),
+        ([(Kind.SQLSTATE, "57P01")], State.INFRASTRUCTURE_ERROR),
         ([(Kind.SQLSTATE, "58030"), (Kind.SQLSTATE, "22012")], State.FATAL_ERROR),
-        ([(Kind.SQLSTATE, "42P01"), (Kind.EXCEPTION, "CommitFailedException")], State.PLATFORM_ERROR),
+        ([(Kind.SQLSTATE, "42P01"), (Kind.EXCEPTION, "CommitFailedException")], State.INFRASTRUCTURE_ERROR),
         ([(Kind.HTTP, "404")], State.FATAL_ERROR),
         ([(Kind.HTTP, "500")], State.USER_ERROR),
         ([(Kind.HTTP, "302")], State.USER_ERROR),
@@ -95,5 +96,5 @@ def test_an_error_of_calve_fails_a_step_by_its_place_in_the_tree(kind: type[Calv
     error = kind.__new__(kind)
     CalveError.__init__(error, "no", remedy="Mend it.")
     failure = failure_of(error)
-    assert failure.context["state"] is (State.PLATFORM_ERROR if kind.is_passing else State.FATAL_ERROR)
+    assert failure.context["state"] is (State.INFRASTRUCTURE_ERROR if kind.is_passing else State.FATAL_ERROR)
     assert (failure.message, failure.remedy) == ("no", "Mend it.")

@@ -82,6 +82,8 @@ class Retries:
     backoff: int = 60
     exponent: int = 2
     ceiling: int = 3_600
+    is_delay_given: bool = False
+    """Whether the definition says how long to wait."""
 
     def delay(self, retries: int) -> int:
         """Return the seconds to wait after that many retries."""
@@ -139,12 +141,13 @@ def _retries(policy: RetryPolicy, reason: RetryReason, numbers: "_Numbers") -> R
     backoff = policy.backoff
     if backoff is None:
         return Retries(limit, default.backoff, default.exponent, default.ceiling)
-    seconds = numbers.seconds(backoff, f"{reason}_retry_backoff_in_secs", default.backoff)
+    field = f"{reason}_retry_backoff_in_secs"
+    seconds, is_given = numbers.seconds(backoff, field, default.backoff), getattr(backoff, field) is not None
     if isinstance(backoff, FixedBackoff):
-        return Retries(limit, seconds, exponent=1, ceiling=BACKOFF_LIMIT_SECONDS)
+        return Retries(limit, seconds, exponent=1, ceiling=BACKOFF_LIMIT_SECONDS, is_delay_given=is_given)
     exponent = numbers.count(backoff, f"{reason}_retry_exponent", default.exponent, EXPONENT_LIMIT, "backoff.")
     ceiling = numbers.seconds(backoff, f"{reason}_retry_limit_in_secs", default.ceiling)
-    return Retries(limit, seconds, exponent, ceiling)
+    return Retries(limit, seconds, exponent, ceiling, is_delay_given=is_given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from .lifecycle import (
     with_status as with_status,
 )
 from .outcomes import (
+    retry_delay as retry_delay,
     retry_reason as retry_reason,
     run_status_by_action as run_status_by_action,
     status_after as status_after,

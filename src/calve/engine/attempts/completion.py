@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
+from zlib import crc32
 
 from calve.engine.attempts.lifecycle import next_attempt, with_message, with_message_before_last, with_status
-from calve.engine.attempts.outcomes import retry_reason, status_after, with_failure_mode
+from calve.engine.attempts.outcomes import retry_delay, retry_reason, status_after, with_failure_mode
 from calve.engine.attempts.signals import send_signals
 from calve.engine.instances import RunState, UnitOfWork
 from calve.engine.model import LAST, Attempt, StepStatus
@@ -14,6 +15,8 @@ from calve.engine.ports import Outcome, State
 from calve.errors import OF_THE_WORKFLOW
 
 _RETRY = "maestro_retry"
+_RETRYABLE = frozenset({State.USER_ERROR, State.PLATFORM_ERROR, State.INFRASTRUCTURE_ERROR})
+_JITTER_MS = 1_000
 _AS_WISHED = frozenset({State.DONE, State.STOPPED})
 
 
@@ -38,9 +41,13 @@ def record_outcome(work: UnitOfWork, state: RunState, attempt: Attempt, outcome:
         )
     if status.is_retryable:
         reason = retry_reason(status)
-        delay = max(policy.delay(reason, attempt.retries.get(reason, 0)), ceil(outcome.retry_after))
-        attempt = with_status(attempt, status, work.now, due_at=work.now + delay * 1_000)
-        return work.set_attempt(state, with_message_before_last(attempt, work.now, f"Retry in {delay} s."))
+        delay = retry_delay(outcome.state, reason, attempt.retries.get(reason, 0), policy)
+        delay = max(delay, ceil(outcome.retry_after))
+        # Not all at the same moment, when a server on which many steps depend comes back.
+        due_in = delay * 1_000 or crc32(attempt.uuid.encode()) % _JITTER_MS
+        attempt = with_status(attempt, status, work.now, due_at=work.now + due_in)
+        message = f"Retry in {delay} s." if delay else "Retry immediately."
+        return work.set_attempt(state, with_message_before_last(attempt, work.now, message))
     if outcome.is_last:
         attempt = replace(attempt, artifacts={**attempt.artifacts, LAST: outcome.message})
     return finish_attempt(work, state, attempt, status)
@@ -50,7 +57,7 @@ def _escalated(state: State, attempt: Attempt) -> State:
     """Return the state of the work, or FATAL_ERROR if the work itself marked its failure as not retryable."""
     said = attempt.artifacts.get(_RETRY)
     is_hopeless = isinstance(said, Mapping) and said.get("retryable") is False
-    return State.FATAL_ERROR if is_hopeless and state in {State.USER_ERROR, State.PLATFORM_ERROR} else state
+    return State.FATAL_ERROR if is_hopeless and state in _RETRYABLE else state
 
 
 def finish_attempt(

@@ -33,7 +33,7 @@ def status_after(state: State, retries: Mapping[str, int], policy: ParsedRetryPo
             return StepStatus.SUCCEEDED
         case State.USER_ERROR:
             return _or_fatal(StepStatus.USER_FAILED, retries, policy, StepStatus.FATALLY_FAILED)
-        case State.PLATFORM_ERROR:
+        case State.PLATFORM_ERROR | State.INFRASTRUCTURE_ERROR:
             return _or_fatal(StepStatus.PLATFORM_FAILED, retries, policy, StepStatus.FATALLY_FAILED)
         case State.TIMED_OUT:
             return _or_fatal(StepStatus.TIMEOUT_FAILED, retries, policy, StepStatus.TIMED_OUT)
@@ -52,6 +52,16 @@ def _or_fatal(
 ) -> StepStatus:
     reason = _REASONS[status]
     return status if policy.can_retry(reason, retries.get(reason, 0)) else otherwise
+
+
+def retry_delay(state: State, reason: RetryReason, retries: int, policy: ParsedRetryPolicy) -> int:
+    """Return the seconds until the next attempt of work that ended in a state, after that many retries.
+
+    The first retry after a failure of the infrastructure is immediate, unless the policy names the delay.
+    """
+    if state is not State.INFRASTRUCTURE_ERROR or policy.of(reason).is_delay_given:
+        return policy.delay(reason, retries)
+    return policy.delay(reason, retries - 1) if retries else 0
 
 
 def retry_reason(status: StepStatus) -> RetryReason:

@@ -20,6 +20,8 @@ class State(StrEnum):
     DONE = "DONE"
     USER_ERROR = "USER_ERROR"
     PLATFORM_ERROR = "PLATFORM_ERROR"
+    INFRASTRUCTURE_ERROR = "INFRASTRUCTURE_ERROR"
+    """A platform failure that is likely to be over: a server died, a connection broke, another writer was faster."""
     FATAL_ERROR = "FATAL_ERROR"
     STOPPED = "STOPPED"
     TIMED_OUT = "TIMED_OUT"

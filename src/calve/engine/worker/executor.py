@@ -167,9 +167,9 @@ class Executor:
             except StepFailed as error:
                 outcome = Outcome(State(error.context.get("state", State.USER_ERROR)), message=_said(error))
             except StoreError as error:
-                outcome = Outcome(State.PLATFORM_ERROR, message=error.message)
+                outcome = Outcome(State.INFRASTRUCTURE_ERROR, message=error.message)
             except CalveError as error:
-                failed = State.PLATFORM_ERROR if error.is_passing else State.FATAL_ERROR
+                failed = State.INFRASTRUCTURE_ERROR if error.is_passing else State.FATAL_ERROR
                 outcome = Outcome(failed, message=_said(error))
             except Exception as error:  # noqa: BLE001 - the boundary around what others wrote
                 context.log(traceback.format_exc())

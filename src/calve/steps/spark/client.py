@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from calve.lake import hush
-from calve.steps.failures import fatal, platform_error
+from calve.steps.failures import fatal, infrastructure_error
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession
@@ -109,7 +109,7 @@ def connect_remote(url: str) -> "SparkSession":
         # The client itself would retry for minutes before it reports that the port is closed.
         socket.create_connection((host, port), _CONNECT_SECONDS).close()
     except OSError as error:
-        raise platform_error(f"The Spark Connect server at {host}:{port} does not respond: {error}") from None
+        raise infrastructure_error(f"The Spark Connect server at {host}:{port} does not respond: {error}") from None
     try:
         session = _kept_open(SparkSession(url))
     except PySparkException:

@@ -1,7 +1,8 @@
 """Delivers the rows of a job to its targets exactly once: written to a branch, audited, published in one commit each.
 
 The job writes to a branch of its attempt (``spark.wap.branch``). If others write to a target meanwhile, and the job did
-more than append, the job runs again on their version. A job whose rows were already delivered does not run.
+more than append, or if their commit made one of the job fail, the job runs again on their version. A job whose rows
+were already delivered does not run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +13,15 @@ from calve.delivery import Delivery, Published, Staging
 from calve.engine import Outcome, State, StepContext
 from calve.errors import BranchLost, CalveError, LeaseLost, StepFailed, TargetMoved
 from calve.lake import Lake
-from calve.steps.failures import failure_of, fatal, interrupted, message_of, platform_error, user_error
+from calve.steps.failures import (
+    failure_of,
+    fatal,
+    infrastructure_error,
+    interrupted,
+    is_conflict,
+    message_of,
+    user_error,
+)
 from calve.steps.services import Deliveries
 from calve.steps.spark.jobs import JobResult
 
@@ -58,11 +67,15 @@ class TargetDelivery:
             except (TargetMoved, BranchLost) as moved:
                 context.log(f"-- {message_of(moved)}\n")
                 self._discard(staging, context)
-                if number < RUNS and not context.is_interrupted():
-                    context.log(f"-- the job runs again, on the version of others: {number + 1} of {RUNS}\n")
+            except StepFailed as failure:
+                if not is_conflict(failure):
+                    raise
+                context.log(f"-- {message_of(failure)}\n")
+            if number < RUNS and not context.is_interrupted():
+                context.log(f"-- the job runs again, on the version of others: {number + 1} of {RUNS}\n")
         if context.is_interrupted():
             raise interrupted("The step")
-        raise platform_error(f"Others wrote to the targets each of the {RUNS} times that the job ran.")
+        raise infrastructure_error(f"Others wrote to the targets each of the {RUNS} times that the job ran.")
 
     def _run_on(self, staging: Staging, context: StepContext, config: Mapping[str, Any]) -> Outcome:
         """Run the job on the attempt's branch and publish it; drop the branch if anything fails."""

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from calve.engine import State, StepContext
 from calve.errors import CalveError
 from calve.lake import Lake
-from calve.steps.failures import failed, interrupted
-from calve.steps.retries import Evidence, Kind, evidence_in, state_of
+from calve.steps.failures import conflict, failed, infrastructure_error, interrupted
+from calve.steps.retries import Evidence, Kind, evidence_in, rule_of
 from calve.steps.sql import offset_of
 
 _LOST = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
@@ -73,9 +73,13 @@ def translated(
         words = last_output(_END_SECONDS if is_connection(error) else 0.0)
         if words is not None or is_connection(error):
             context.log(f"-- what Spark printed last:{words}\n" if words else "")
-            raise failed(State.PLATFORM_ERROR, told(LOST, None)) from None
+            raise infrastructure_error(told(LOST, None)) from None
         message = " ".join(filter(None, [cause(error), hint(error), _coded(error)]))
-        raise failed(state_of(_evidence(error)), told(message, position(error, sent))[:_SHOWN]) from None
+        said = told(message, position(error, sent))[:_SHOWN]
+        rule = rule_of(_evidence(error))
+        if rule is not None and rule.is_conflict:
+            raise conflict(said) from None
+        raise failed(rule.state if rule else State.USER_ERROR, said) from None
 
 
 def cause(error: BaseException) -> str:

@@ -30,7 +30,7 @@ def run_function(session: StepSession, workspace: Workspace, config: Mapping[str
     is_failure = found.state not in {State.DONE, State.STOPPED, State.TIMED_OUT}
     if is_failure and (output := session.last_output()) is not None:
         context.log(f"-- what Spark printed last:{output}\n")
-        return Outcome(State.PLATFORM_ERROR, message=f"{config['function']}: {LOST}")
+        return Outcome(State.INFRASTRUCTURE_ERROR, message=f"{config['function']}: {LOST}")
     outputs = {name: value for name, value in found.outputs.items() if name != "exit_code"}
     return Outcome(found.state, outputs, found.artifacts, _shortened(found.message))
 

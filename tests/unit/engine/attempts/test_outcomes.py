@@ -20,6 +20,8 @@ POLICY = ParsedRetryPolicy()
         (State.USER_ERROR, {"error": 2}, S.FATALLY_FAILED),
         (State.PLATFORM_ERROR, {"platform": 9}, S.PLATFORM_FAILED),
         (State.PLATFORM_ERROR, {"platform": 10}, S.FATALLY_FAILED),
+        (State.INFRASTRUCTURE_ERROR, {"platform": 9}, S.PLATFORM_FAILED),
+        (State.INFRASTRUCTURE_ERROR, {"platform": 10}, S.FATALLY_FAILED),
         (State.TIMED_OUT, {}, S.TIMED_OUT),
         (State.FATAL_ERROR, {}, S.FATALLY_FAILED),
         (State.STOPPED, {}, S.STOPPED),

@@ -14,7 +14,7 @@ from calve.delivery import Delivery, Published, StagedTarget, Staging
 from calve.engine import Outcome, State, StepContext
 from calve.errors import DeliverySuperseded, StepFailed, StoreUnavailable, TargetMoved
 from calve.lake import Lake, TableName
-from calve.steps.failures import user_error
+from calve.steps.failures import conflict, infrastructure_error, user_error
 from calve.steps.spark.delivery import TargetDelivery
 from calve.steps.spark.jobs import JobResult
 
@@ -77,11 +77,15 @@ class Working:
     failure: StepFailed | None = None
     branched: frozenset[str] = frozenset()
     branches: list[str] = field(default_factory=list)
+    failures: list[StepFailed] = field(default_factory=list)
+    """What running raises, one after another."""
 
     def run(self, context: StepContext, config: Mapping[str, Any], branch: str) -> JobResult:
         """Run on a branch."""
         del context, config
         self.branches.append(branch)
+        if self.failures:
+            raise self.failures.pop(0)
         return JobResult(self.outcome, self.tables)
 
     def audit(self, context: StepContext, config: Mapping[str, Any], branch: str) -> None:
@@ -152,12 +156,26 @@ def test_a_job_runs_again_if_others_wrote_to_its_target(context: FakeContext) ->
     assert outcome.outputs["published"] is True
 
 
+def test_a_job_runs_again_if_the_commit_of_another_made_one_of_it_fail(context: FakeContext) -> None:
+    """On a new branch, in the same attempt, but not for ever; other failures of the infrastructure end the attempt."""
+    deliveries, working = Remembering(), Working(failures=[conflict("Cannot add snapshot")])
+    outcome = deliver(context, {}, deliveries, working)
+    assert deliveries.done == ["stage", "discard b1", "stage", "publish b2"]
+    assert (outcome.state, "Cannot add snapshot" in context.text) == (State.DONE, True)
+    for failure, runs in ((conflict("x"), 3), (infrastructure_error("x"), 1)):
+        working = Working(failures=[failure] * 9)
+        with pytest.raises(StepFailed) as failed:
+            deliver(context, {}, Remembering(), working)
+        assert failed.value.context["state"] == State.INFRASTRUCTURE_ERROR
+        assert len(working.branches) == runs
+
+
 def test_others_who_always_come_first_are_a_matter_for_a_retry(context: FakeContext) -> None:
     """After three times."""
     deliveries, working = Remembering([TargetMoved() for _ in range(9)]), Working()
     with pytest.raises(StepFailed, match="each of the 3 times") as failed:
         deliver(context, {}, deliveries, working)
-    assert failed.value.context["state"] == State.PLATFORM_ERROR
+    assert failed.value.context["state"] == State.INFRASTRUCTURE_ERROR
     assert working.branches == ["b1", "b2", "b3"]
 
 
@@ -218,7 +236,7 @@ def test_a_table_that_took_the_branch_but_is_no_target_is_named(context: FakeCon
 
 
 @pytest.mark.parametrize(
-    ("error", "state"), [(DeliverySuperseded(), State.FATAL_ERROR), (StoreUnavailable(), State.PLATFORM_ERROR)]
+    ("error", "state"), [(DeliverySuperseded(), State.FATAL_ERROR), (StoreUnavailable(), State.INFRASTRUCTURE_ERROR)]
 )
 def test_a_delivery_that_is_refused_is_final_and_a_database_that_is_unavailable_is_not(
     context: FakeContext, error: Exception, state: State

@@ -1,5 +1,6 @@
 """Whether an error of Spark is worth another try, and what is said of it."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from tests.unit.steps.contexts import FakeContext
 
 from calve.engine import State
 from calve.errors import StepFailed
+from calve.steps.failures import is_conflict
+from calve.steps.retries import evidence_in, state_of
 from calve.steps.spark.errors import LOST, brief, cause, position, translated
 
 PLAN = (
@@ -55,28 +58,31 @@ def test_a_lost_connection_is_tried_again(tmp_path: Path) -> None:
     for error in (closed, ConnectionRefusedError("nobody")):
         context = FakeContext(tmp_path)
         failed = _raised(context, error, "\nOutOfMemoryError")
-        assert (failed.context["state"], failed.message) == (State.PLATFORM_ERROR, f"Statement 1: {LOST}")
+        assert (failed.context["state"], failed.message) == (State.INFRASTRUCTURE_ERROR, f"Statement 1: {LOST}")
         assert "what Spark printed last:\nOutOfMemoryError" in context.text
     assert LOST.startswith("Spark ended while this ran")
 
 
 def test_whatever_a_dead_server_says_is_tried_again(tmp_path: Path) -> None:
     """Its last words may be anything."""
-    assert _raised(FakeContext(tmp_path), _analysis("no"), "").context["state"] == State.PLATFORM_ERROR
+    assert _raised(FakeContext(tmp_path), _analysis("no"), "").context["state"] == State.INFRASTRUCTURE_ERROR
 
 
 @pytest.mark.parametrize(
     ("error", "state"),
     [
-        (_analysis("no", "Caused by: org.apache.iceberg.exceptions.CommitFailedException: x"), State.PLATFORM_ERROR),
-        (_other(TASK.format("ExecutorLostFailure (executor 1 exited) Reason: x")), State.PLATFORM_ERROR),
-        (_other(TASK.format("FetchFailed(null, shuffleId=0, mapIndex=-1)")), State.PLATFORM_ERROR),
-        (_other("x", "a.B: x\nCaused by: java.net.SocketTimeoutException: Read timed out"), State.PLATFORM_ERROR),
+        (
+            _analysis("no", "Caused by: org.apache.iceberg.exceptions.CommitFailedException: x"),
+            State.INFRASTRUCTURE_ERROR,
+        ),
+        (_other(TASK.format("ExecutorLostFailure (executor 1 exited) Reason: x")), State.INFRASTRUCTURE_ERROR),
+        (_other(TASK.format("FetchFailed(null, shuffleId=0, mapIndex=-1)")), State.INFRASTRUCTURE_ERROR),
+        (_other("x", "a.B: x\nCaused by: java.net.SocketTimeoutException: Read timed out"), State.INFRASTRUCTURE_ERROR),
         (_other("x", "Caused by: software.amazon.S3Exception: (Service: S3, Status Code: 503)"), State.PLATFORM_ERROR),
         (_other("x", "Caused by: java.io.IOException: No space left on device"), State.PLATFORM_ERROR),
         (
             _other("x", "Caused by: org.sqlite.SQLiteException: [SQLITE_BUSY] The database is locked"),
-            State.PLATFORM_ERROR,
+            State.INFRASTRUCTURE_ERROR,
         ),
         (_other(TASK.format("java.lang.OutOfMemoryError: Java heap space")), State.PLATFORM_ERROR),
         (_other(TASK.format("a.SparkRuntimeException: [X] 'x' is bad. SQLSTATE: 22018")), State.FATAL_ERROR),
@@ -87,6 +93,74 @@ def test_whatever_a_dead_server_says_is_tried_again(tmp_path: Path) -> None:
 def test_what_may_pass_is_tried_again(tmp_path: Path, error: Exception, state: State) -> None:
     """Wherever in Java's stack it stands; not so because a name in the statement looks like it."""
     assert _raised(FakeContext(tmp_path), error).context["state"] == state
+
+
+ICEBERG = "org.apache.iceberg.exceptions."
+OLDER = "Cannot add snapshot with sequence number 7 older than last sequence number 7"
+MOVED = "Requirement failed: branch main has changed: expected id 3 != 4"
+NEW_FILES = "Found conflicting files that can contain records matching true: [s3://b/x.parquet]"
+UNKNOWN = (
+    "Cannot determine whether the commit was successful or not, the underlying data files may or may not be needed."
+)
+POST = "Error occurred while processing POST request"
+AGAIN, GIVE_UP, PAUSE = State.INFRASTRUCTURE_ERROR, State.USER_ERROR, State.PLATFORM_ERROR
+COMMITS = [
+    # What Iceberg 1.11 raises in Spark, whether it is a conflict, and what follows.
+    (f"{ICEBERG}BadRequestException: Malformed request: {OLDER}", True, AGAIN),
+    (f"{ICEBERG}CommitFailedException: Commit failed: {OLDER}", True, AGAIN),
+    (f"{ICEBERG}ValidationException: {OLDER}", True, AGAIN),
+    (f"java.lang.IllegalArgumentException: {OLDER}", True, AGAIN),
+    (f"{ICEBERG}CommitFailedException: Commit failed: {MOVED}", True, AGAIN),
+    (f"{ICEBERG}BadRequestException: Malformed request: {MOVED}", True, AGAIN),
+    (f"{ICEBERG}RESTException: Unable to process (code: 412, type: PreconditionFailed): etag", True, AGAIN),
+    (f"{ICEBERG}CommitFailedException: Cannot commit db.t because Glue detected concurrent update", True, AGAIN),
+    (f"{ICEBERG}CommitFailedException: Cannot commit: stale table metadata", True, AGAIN),
+    (f"{ICEBERG}ValidationException: {NEW_FILES}", True, AGAIN),
+    (f"{ICEBERG}ValidationException: Cannot commit, missing data files: [x.parquet]", True, AGAIN),
+    (f"{ICEBERG}ValidationException: Cannot commit, found new delete for replaced data file: x", True, AGAIN),
+    (f"{ICEBERG}CommitStateUnknownException: Service failed: 503: busy\n{UNKNOWN}", False, AGAIN),
+    (f"{ICEBERG}CommitStateUnknownException: Service failed: 500: Requirement failed: branch\n{UNKNOWN}", False, AGAIN),
+    (f"{ICEBERG}RESTException: {POST}", False, AGAIN),
+    (f"{ICEBERG}RESTException: x\nCaused by: java.net.SocketTimeoutException: Read timed out", False, AGAIN),
+    (f"{ICEBERG}RESTException: Unable to process (code: 504, type: T): late", False, AGAIN),
+    (f"{ICEBERG}ServiceUnavailableException: Service unavailable: starting", False, AGAIN),
+    ("org.apache.iceberg.jdbc.UncheckedSQLException: Database Connection timeout", False, AGAIN),
+    ("java.lang.RuntimeException: Metastore operation failed for db.t", False, AGAIN),
+    (f"{ICEBERG}RESTException: Unable to process (code: 429, type: T): slower", False, PAUSE),
+    (f"{ICEBERG}BadRequestException: Malformed request: Invalid snapshot", False, GIVE_UP),
+    (f"{ICEBERG}ForbiddenException: Forbidden: no", False, GIVE_UP),
+    (f"{ICEBERG}NotAuthorizedException: Not authorized: no", False, GIVE_UP),
+    (f"{ICEBERG}ServiceFailureException: Server error: NullPointerException: no", False, GIVE_UP),
+    ("java.lang.IllegalArgumentException: requirement failed: x", False, State.FATAL_ERROR),
+    (f"{ICEBERG}ValidationException: Cannot write incompatible data to table", False, GIVE_UP),
+]
+
+
+def _in_connect(java: str) -> Exception:
+    """Return what Spark Connect makes of an exception whose class PySpark does not know, without a stack trace."""
+    from pyspark.errors.exceptions.connect import UnknownException
+
+    kind, _, message = java.partition(": ")
+    return UnknownException(message, reason=kind)
+
+
+@pytest.mark.parametrize("raised", [_in_connect, lambda java: _other("x", f"Caused by: {java}")])
+@pytest.mark.parametrize(("java", "is_lost", "state"), COMMITS, ids=[java for java, _, _ in COMMITS])
+def test_failed_commits_are_sorted(
+    tmp_path: Path, java: str, raised: Callable[[str], Exception], *, is_lost: bool, state: State
+) -> None:
+    """Another writer was faster, nobody knows, or it is up to the user; however the exception comes from Spark."""
+    failure = _raised(FakeContext(tmp_path), raised(java))
+    assert (failure.context["state"], is_conflict(failure)) == (state, is_lost)
+
+
+@pytest.mark.parametrize(("java", "state"), [(java, state) for java, _, state in COMMITS])
+def test_failed_commits_of_applications_are_sorted(java: str, state: State) -> None:
+    """By what PySpark prints of an exception in the JVM that it started."""
+    printed = (
+        f"py4j.protocol.Py4JJavaError: An error occurred while calling o55.append.\n: {java}\n\tat a.B.c(B.scala:1)"
+    )
+    assert state_of(evidence_in(printed)) is state
 
 
 def test_an_error_of_an_interrupted_step_is_its_interruption(tmp_path: Path) -> None:
