@@ -23,7 +23,7 @@ _TOML = f"""
 [spark]
 master = "local[2]"
 driver_memory = "1g"
-packages = {in_ci([POSTGRES], otherwise=[POSTGRES, AWS])}
+packages = ["{POSTGRES}", "{AWS}"]
 
 [spark.conf]
 "spark.sql.shuffle.partitions" = 2

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.engines import DONE, Playground
 from tests.faults.s3_proxy import Fault, Request, S3Proxy
+from tests.scope import in_ci
+from tests.services.adls import ACCOUNT, throwaway_adls
+from tests.services.gcs import throwaway_gcs
 from tests.services.s3 import S3Server, throwaway_s3
 
 from calve.app import log_uploads, open_captures
@@ -23,6 +26,7 @@ from calve.lake import Files, Lake
 from calve.settings import FILE, Settings, StepLogSettings, load
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
 A_FILE = "s3://lake/kept"
@@ -47,14 +51,35 @@ def proxy(s3: S3Server) -> Iterator[S3Proxy]:
         yield proxy
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a lake can be."""
+
+    location: str
+    properties: dict[str, str]
+
+
+@pytest.fixture(scope="module", params=in_ci(["s3"], otherwise=["s3", "s3a", "gcs", "adls"]))
+def place(s3: S3Server, request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Yield a bucket of each kind of store."""
+    match request.param:
+        case "gcs":
+            with throwaway_gcs("lake") as properties:
+                yield Place("gs://lake", properties)
+        case "adls":
+            with throwaway_adls("lake") as properties:
+                yield Place(f"abfss://lake@{ACCOUNT}.dfs.core.windows.net", properties)
+        case scheme:
+            yield Place(f"{scheme}://lake", s3.properties)
+
+
 # Files.
 
 
-@pytest.mark.parametrize("scheme", ["s3", "s3a", "s3n"])
-def test_a_file_is_written_read_and_deleted(s3: S3Server, scheme: str) -> None:
+def test_a_file_is_written_read_and_deleted(place: Place) -> None:
     """What is written to an object store can be read whole and in part, and is deleted once."""
-    files = Files(s3.properties)
-    path = f"{scheme}://lake/{scheme}/a b"
+    files = Files(place.properties)
+    path = f"{place.location}/some/a b"
     for content in (b"0123456789", b""):
         files.write(path, content)
         assert files.read(path) == content
@@ -171,11 +196,11 @@ def test_a_lasting_fault_is_reported(s3: S3Server, proxy: S3Proxy, fault: Fault 
 
 
 class Project:
-    """A project whose warehouse is on S3, with a table."""
+    """A project whose warehouse is on an object store, with a table."""
 
-    def __init__(self, s3: S3Server, proxy: S3Proxy, folder: Path) -> None:
+    def __init__(self, place: Place, folder: Path) -> None:
+        self.place = place
         self.folder = folder
-        self.properties = s3.properties_at(proxy.port)
         self.lake = Lake(self.configure())
         catalog = self.lake.catalog("lake").pyiceberg()
         catalog.create_namespace("db")
@@ -183,25 +208,19 @@ class Project:
 
     def configure(self, **changed: str) -> Settings:
         """Write the settings, with other properties of the store."""
-        properties = self.properties | {f"s3.{name.replace('_', '-')}": text for name, text in changed.items()}
-        lines = [f"{json.dumps(name)} = {json.dumps(text)}" for name, text in properties.items()]
-        (self.folder / FILE).write_text(
-            "\n".join(
-                [
-                    f"[capture]\nlocation = 's3a://lake/{self.folder.name}/icdc'",
-                    "[catalogs.lake]\nuri = 'sqlite:///catalog.db'",
-                    f"warehouse = 's3://lake/{self.folder.name}/warehouse'",
-                    *lines,
-                ]
-            )
-        )
+        location = f"{self.place.location}/{self.folder.name}"
+        properties = self.place.properties | {f"s3.{name.replace('_', '-')}": text for name, text in changed.items()}
+        lines = [
+            f"[capture]\nlocation = '{location}/icdc'",
+            f"[catalogs.lake]\nuri = 'sqlite:///catalog.db'\nwarehouse = '{location}/warehouse'",
+            *(f"{json.dumps(name)} = {json.dumps(text)}" for name, text in properties.items()),
+        ]
+        (self.folder / FILE).write_text("\n".join(lines))
         return load(self.folder, {})
 
-    def _partitioned(self, catalog: object) -> "Table":
+    def _partitioned(self, catalog: "Catalog") -> "Table":
         import pyarrow as pa
-        from pyiceberg.catalog import Catalog
 
-        assert isinstance(catalog, Catalog)
         table = catalog.create_table("db.events", pa.schema([("id", pa.int64()), ("part", pa.int64())]))
         with table.update_spec() as spec:
             spec.add_identity("part")
@@ -213,11 +232,17 @@ class Project:
 
         self.table.append(pa.table({"id": list(range(files)), "part": list(range(files))}))
 
+    def ids(self, relation: str | None) -> list[int]:
+        """Return the ids of the rows of a captured table."""
+        assert relation is not None
+        found = self.lake.catalog("lake").pyiceberg().load_table(relation.removeprefix("lake."))
+        return sorted(found.scan().to_arrow()["id"].to_pylist())
+
 
 @pytest.fixture
 def project(s3: S3Server, proxy: S3Proxy, tmp_path: Path) -> Iterator[Project]:
-    """Yield a project, behind the proxy."""
-    made = Project(s3, proxy, tmp_path)
+    """Yield a project on S3, behind the proxy."""
+    made = Project(Place("s3://lake", s3.properties_at(proxy.port)), tmp_path)
     yield made
     made.lake.close()
 
@@ -229,25 +254,25 @@ def captures(project: Project) -> Iterator[Captures]:
         yield opened
 
 
-def test_a_capture_lives_on_an_object_store(project: Project, captures: Captures, s3: S3Server) -> None:
-    """From the plan to its removal, with a lease: its files are where they belong, and all of them go."""
-    table, folder = "db.events", s3.folder / "lake" / project.folder.name / "icdc"
-    project.append(5)
-    assert captures.plan([table], "me").tables[0].files == 5
-    made = captures.capture([table], "me", lease=True)
-    assert made.capture_id is not None
-    assert made.tables[0].relation is not None
-    scan = project.lake.catalog("lake").pyiceberg().load_table(made.tables[0].relation.removeprefix("lake."))
-    assert scan.scan().to_arrow()["id"].to_pylist() == scan.scan().to_arrow()["part"].to_pylist()
-    assert len(scan.scan().to_arrow()) == 5
-    assert {path.suffix for path in folder.rglob("*") if path.is_file()} == {".avro", ".json"}
-    captures.files(made.capture_id, check=True)
-    captures.commit(made.capture_id)
-    project.append(1)
-    assert captures.lag("me")[0].pending_commits == 1
-    captures.collect_garbage(timedelta(0))
-    assert not [path for path in folder.rglob("*") if path.is_file()]
+def test_a_capture_lives_on_an_object_store(place: Place, tmp_path: Path) -> None:
+    """From the plan to its removal, with a lease: all that it made goes, and the table is as before."""
+    project, files = Project(place, tmp_path), Files(place.properties)
+    with open_captures(project.configure()) as captures:
+        project.append(5)
+        assert captures.plan(["db.events"], "me").tables[0].files == 5
+        made = captures.capture(["db.events"], "me", lease=True)
+        assert made.capture_id is not None
+        assert project.ids(made.tables[0].relation) == [0, 1, 2, 3, 4]
+        assert [len(found) for found in captures.files(made.capture_id, check=True).values()] == [5]
+        captures.commit(made.capture_id)
+        project.append(1)
+        assert captures.lag("me")[0].pending_commits == 1
+        paths = [path for _, path in captures.stored(made.capture_id)[0].artifacts.files]
+        assert [files.exists(path) for path in paths] == [True, True, True]
+        captures.collect_garbage(timedelta(0))
+        assert [files.exists(path) for path in paths] == [False, False, False]
     assert project.table.refresh().refs().keys() == {"main"}
+    project.lake.close()
 
 
 @pytest.mark.parametrize(("lease", "most"), [(False, 9), (True, 12)])

@@ -98,10 +98,7 @@ class Files:
                 yield stream, os.fstat(stream.fileno()).st_size
             return
         with (through or self._io(path).new_input(path)).open() as remote:
-            remote.seek(0, os.SEEK_END)  # an object store told the size when it was opened
-            size = remote.tell()
-            remote.seek(0)
-            yield remote, size
+            yield remote, _size(remote)
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file atomically."""
@@ -169,6 +166,17 @@ class Files:
             if scheme not in self._remote:
                 self._remote[scheme] = open_io(self._properties, path)
             return self._remote[scheme]
+
+
+def _size(stream: "InputStream") -> int:
+    """Return the size of a file of an object store, which told it when the file was opened."""
+    # Not by seeking to the end: GCS would be asked for the bytes from there on, and refuses that.
+    if callable(told := getattr(stream, "size", None)):
+        return int(told())
+    stream.seek(0, os.SEEK_END)
+    size = stream.tell()
+    stream.seek(0)
+    return size
 
 
 def _replace(local: Path, content: bytes) -> None:

@@ -9,7 +9,7 @@ from calve.errors import LakeError, SettingsInvalid
 from calve.lake import metadata as raw
 from calve.lake.files import Files
 from calve.lake.metadata_checks import MAX_METADATA_BYTES, decoding
-from calve.lake.object_stores import open_io
+from calve.lake.object_stores import open_io, with_own_io
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -31,7 +31,7 @@ def open_guarded(name: str, properties: Mapping[str, str], max_bytes: int = MAX_
         kind = CatalogType(given.lower()) if given else infer_catalog_type(name, {**properties})
         if kind is None:
             raise SettingsInvalid(f"The catalog {name} has no type.", catalog=name)
-        catalog = AVAILABLE_CATALOGS[kind](name, dict(properties))
+        catalog = AVAILABLE_CATALOGS[kind](name, dict(with_own_io(properties, properties.get("warehouse", ""))))
     except (ValueError, NotInstalledError) as error:
         raise SettingsInvalid(f"The catalog {name} cannot be opened: {error}", catalog=name) from error
     purge = catalog.purge_table

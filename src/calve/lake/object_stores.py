@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 S3_SCHEMES = frozenset({"s3", "s3a", "s3n"})
 AZURE_SCHEMES = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+STORE_SCHEMES = S3_SCHEMES | AZURE_SCHEMES | {"gs"}
 PATH_STYLE, VIRTUAL_HOST = "s3.path-style-access", "s3.force-virtual-addressing"
+_OWN_IO = "calve.lake.store_file_io.StoreFileIO"
 _OWN_REGION = "us-east-1"
 """What stores other than Amazon's call their region unless they are told otherwise."""
 _SECTION = "where calve.toml defines the catalog, or in logs.properties"
@@ -19,9 +21,13 @@ _KEYS = "; without keys in the settings, those of the environment and of AWS pro
 _CODE = re.compile(
     r"AWS Error (\w+)(?: \(HTTP status (\d+)\))? during \w+ operation:(?: Unable to parse ExceptionName: (\w+))?"
 )
+_OTHER_CODE = re.compile(r"google::cloud::Status\((\w+):|Azure Error: \[(\w+)\]")
 _CURL = re.compile(r"curlCode: (\d+)")
 _THROTTLED = frozenset(
-    {"503", "429", "SLOWDOWN", "THROTTLING", "THROTTLED", "REQUESTLIMITEXCEEDED", "SERVICEUNAVAILABLE"}
+    [
+        *("503", "429", "SLOWDOWN", "THROTTLING", "THROTTLED", "REQUESTLIMITEXCEEDED", "SERVICEUNAVAILABLE"),
+        *("RESOURCEEXHAUSTED", "SERVERBUSY"),  # of GCS and ADLS
+    ]
 )
 _NO_BUCKET = "NOSUCHBUCKET"
 _REFUSED = {
@@ -47,6 +53,10 @@ _REFUSED = {
         "Grant the access key permission to read, write, delete and list; without the last, what is missing is denied.",
     ),
 }
+_MISSING = _REFUSED[_NO_BUCKET]
+_DENIED = ("rejects the credentials, or denies access", f"Check the properties gcs.* or adls.* {_SECTION}.")
+_REFUSED |= {"CONTAINERNOTFOUND": _MISSING, "PERMISSIONDENIED": _DENIED, "UNAUTHENTICATED": _DENIED}
+_REFUSED |= dict.fromkeys(["AUTHENTICATIONFAILED", "AUTHORIZATIONFAILURE", "AUTHORIZATIONPERMISSIONMISMATCH"], _DENIED)
 """What a store refuses, by its code in capitals without underscores: the AWS SDK spells those it knows its own way."""
 _NETWORK = {
     "6": "Correct the host name in s3.endpoint; for virtual-host style, DNS has to know BUCKET.HOST.",
@@ -63,11 +73,14 @@ def open_io(properties: Mapping[str, str], location: str) -> "FileIO":
     """Return PyIceberg's file system for a location."""
     from pyiceberg.io import load_file_io
 
-    if location.partition(":")[0] in S3_SCHEMES and "py-io-impl" not in properties:
-        from calve.lake.s3_file_io import S3FileIO
+    return load_file_io(dict(with_own_io(properties, location)), location)
 
-        return S3FileIO(dict(s3_defaults(properties)))
-    return load_file_io(dict(properties), location)
+
+def with_own_io(properties: Mapping[str, str], location: str) -> Mapping[str, str]:
+    """Return properties with which PyIceberg opens a location by calve's class, unless they name another. Pure."""
+    # For ADLS, PyIceberg itself prefers a library that calve does not bring.
+    is_store = location.partition(":")[0] in STORE_SCHEMES
+    return {"py-io-impl": _OWN_IO} | dict(properties) if is_store else properties
 
 
 def s3_defaults(properties: Mapping[str, str]) -> Mapping[str, str]:
@@ -116,9 +129,13 @@ def _remedy(error: Exception, codes: list[str]) -> str:
 
 
 def _codes(error: Exception) -> list[str]:
-    """Return what an error of the AWS SDK calls its cause, the most telling first."""
-    found = _CODE.search(str(error))
-    return [] if found is None else [part.replace("_", "").upper() for part in (found[3], found[1], found[2]) if part]
+    """Return what an error of a store's library calls its cause, the most telling first."""
+    if (found := _CODE.search(str(error))) is not None:
+        parts = [found[3], found[1], found[2]]
+    else:
+        other = _OTHER_CODE.search(str(error))
+        parts = [] if other is None else list(other.groups())
+    return [part.replace("_", "").upper() for part in parts if part]
 
 
 def _is_unexplained(error: Exception) -> bool:

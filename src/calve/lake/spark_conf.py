@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from calve.errors import SettingsInvalid
-from calve.lake.object_stores import AZURE_SCHEMES, PATH_STYLE, S3_SCHEMES, VIRTUAL_HOST, s3_defaults
+from calve.lake.object_stores import PATH_STYLE, S3_SCHEMES, STORE_SCHEMES, VIRTUAL_HOST, s3_defaults
 from calve.settings import VARIABLE_SUBSTITUTION, CatalogSettings, Settings
 
 # Iceberg 1.11's parser loses the values of :name in SQL otherwise (apache/iceberg#16625).
@@ -112,7 +112,7 @@ def _s3(shared: Mapping[str, str]) -> dict[str, str]:
 def _io(*folders: str) -> str | None:
     """Return Iceberg's file system for some folders; None if Hadoop's, the default, is right for all of them."""
     schemes = {folder.partition(":")[0] for folder in folders if folder}
-    if not schemes & (S3_SCHEMES | AZURE_SCHEMES | {"gs"}):
+    if not schemes & (STORE_SCHEMES):
         return None
     return _S3_IO if schemes <= S3_SCHEMES else _ANY_IO
 
