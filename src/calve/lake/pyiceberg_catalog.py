@@ -5,11 +5,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from calve.errors import (
-    CalveError,
     FormatVersionUnknown,
     LakeCorrupt,
     LakeError,
@@ -41,31 +39,6 @@ class PyIcebergCatalog(Catalog):
         """Return a table's current metadata, with the credentials that the catalog provides for it."""
         return self._loaded(table, self._load(table))
 
-    def load_changed(self, table: TableName, known: str | None) -> LoadedTable | None:
-        """Return a table's current metadata, unless it is still at the known location."""
-        found = self._load(table)
-        return None if found.metadata_location == known else self._loaded(table, found)
-
-    def load_all(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
-        """Yield the current metadata of tables: one load each, a few at a time."""
-        try:
-            self._open()
-        except CalveError as error:
-            yield from ((table, error) for table in tables)
-            return
-        with ThreadPoolExecutor(_LOADERS) as pool:
-            for start in range(0, len(tables), _LOADERS):  # no more in memory than are loaded at once
-                some = tables[start : start + _LOADERS]
-                yield from zip(some, pool.map(self._found, some), strict=True)
-
-    def _open(self) -> None:
-        """Connect, if that was not done yet: once, and not by each thread."""
-        with self._reached():
-            self.pyiceberg()
-
-    def _found(self, table: TableName) -> LoadedTable | CalveError:
-        return self._outcome(partial(self.load, table))
-
     def exists(self, table: TableName) -> bool:
         """Tell whether a table exists."""
         with self._reached():
@@ -73,7 +46,7 @@ class PyIcebergCatalog(Catalog):
 
     def locations(self, tables: Sequence[TableName]) -> dict[TableName, str]:
         """Return the location of each table's current metadata: one load each, a few at a time."""
-        self._open()
+        self.pyiceberg()  # opened once, and not by each thread
         with ThreadPoolExecutor(_LOADERS) as pool:
             found = dict(zip(tables, pool.map(self._location_of, tables), strict=True))
         return {table: location for table, location in found.items() if location is not None}

@@ -9,7 +9,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError
 from sqlalchemy.sql.elements import ColumnElement
 
-from calve.errors import CalveError, LakeError, LakeUnavailable, NotSupportedByCatalog, SettingsInvalid, SourceBusy
+from calve.errors import LakeError, LakeUnavailable, NotSupportedByCatalog, SettingsInvalid, SourceBusy
 from calve.folders import is_refusal, not_writable
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable, wall_clock_ms
@@ -71,6 +70,8 @@ Edit = Callable[[raw.Metadata], raw.Metadata]
 class SqlCatalog(Catalog):
     """A catalog in SQLite or PostgreSQL."""
 
+    finds_many_at_once = True
+
     def __init__(
         self,
         name: str,
@@ -90,42 +91,11 @@ class SqlCatalog(Catalog):
 
     def load(self, table: TableName) -> LoadedTable:
         """Return a table's current metadata: one query, one file."""
-        return self._read(table, self._metadata_location(table), self.files)
-
-    def load_changed(self, table: TableName, known: str | None) -> LoadedTable | None:
-        """Return a table's current metadata: one query, and the file only if it is not the known one."""
-        location = self._metadata_location(table)
-        return None if location == known else self._read(table, location, self.files)
-
-    def load_all(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
-        """Yield the current metadata of tables: one query for thousands of them, and a file each."""
-        try:
-            locations = self.locations(tables)
-        except CalveError as error:
-            yield from ((table, error) for table in tables)
-            return
-        for table in tables:
-            location = locations.get(table)
-            yield (
-                table,
-                (
-                    self._outcome(partial(self.load, table))
-                    if location is None
-                    else self._outcome(partial(self._read, table, location, self.files))
-                ),
-            )
-
-    def _metadata_location(self, table: TableName) -> str:
-        """Return the location of a table's metadata.
-
-        Raises:
-            TableMissing, TableIsView.
-        """
         with self._connection() as connection:
             location = connection.scalar(select(_TABLES.c.metadata_location).where(self._row(table, "TABLE")))
         if location is None:
             raise self._view_or_missing(table)
-        return str(location)
+        return self._read(table, location, self.files)
 
     def exists(self, table: TableName) -> bool:
         """Tell whether a table exists."""
