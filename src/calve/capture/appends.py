@@ -16,7 +16,7 @@ from calve.capture.manifests import (
     ManifestFile,
 )
 from calve.capture.model import Checkpoint, Operation, Pending, PendingOf
-from calve.capture.own_manifests import added, own_manifests
+from calve.capture.own_manifests import added, adds_up, own_manifests
 from calve.capture.snapshots import RangeSnapshot
 from calve.capture.source import Source
 
@@ -73,7 +73,7 @@ def _appended(
     in_range = {step.snapshot_id for step in steps}
     data = _cut_to(source, source.manifest_list(steps[-1].snapshot_id), in_range, set(appends), metrics=metrics)
     there = _by_snapshot(data)
-    rest = [step for step in appends.values() if step.count("added-data-files") != there[step.snapshot_id]]
+    rest = [step for step in appends.values() if not _is_whole(source, step, there[step.snapshot_id])]
     if not rest:
         return data
     left = {step.snapshot_id for step in rest}
@@ -81,6 +81,11 @@ def _appended(
     rows = [row for step in rest for row in own[step.snapshot_id]]
     kept = [manifest for manifest in (_without(manifest, left) for manifest in data) if _count(manifest)]
     return kept + _cut_to(source, rows, in_range, left, metrics=metrics, only_added=True)
+
+
+def _is_whole(source: Source, step: RangeSnapshot, files: int) -> bool:
+    """Tell whether so many files are all that an append added."""
+    return step.count("added-data-files") == files and (files > 0 or adds_up(source, step))
 
 
 def _by_snapshot(data: Iterable[Manifest]) -> Counter[int]:
@@ -356,11 +361,12 @@ def regrouped(placed: Iterable[Placed]) -> list[Manifest]:
 def deletes_for(source: Source, snapshot_id: int, data: Iterable[Manifest]) -> tuple[Manifest, ...]:
     """Return the delete files live at a snapshot that can hide rows of some data files; a superset is harmless."""
     placed = [(manifest, entry) for manifest in data for entry in manifest.entries()]
-    if not placed:
+    rows = delete_rows(source, snapshot_id, 0)
+    if not placed or not rows:
         return ()
     scope = DeleteScope(source, placed)
     found = []
-    for manifest in source.read(row for row in delete_rows(source, snapshot_id, scope.oldest) if scope.may_list(row)):
+    for manifest in source.read(row for row in rows if scope.may_list(row)):
         spec_id = manifest.file.partition_spec_id
         kept = [entry for entry in live(manifest.entries(metrics=METRICS)) if scope.may_concern(spec_id, entry)]
         if kept:

@@ -35,9 +35,9 @@ class Partitions:
     """Some partitions of a table, each of a spec."""
 
     def __init__(self, source: Source, found: Iterable[tuple[int, Iterable[Any]]]) -> None:
-        by_spec: dict[int, list[Partition]] = {}
+        by_spec: dict[int, set[Partition]] = {}
         for spec_id, values in found:
-            by_spec.setdefault(spec_id, []).append(tuple(values))
+            by_spec.setdefault(spec_id, set()).add(tuple(values))
         self._source = source
         self._specs = {spec_id: _OfSpec(_fields(source, spec_id), values) for spec_id, values in by_spec.items()}
 

@@ -8,7 +8,7 @@ files. Where it does not show all, or nothing was counted, the snapshot's own li
 from collections.abc import Callable, Collection, Sequence
 
 from calve.capture.manifests import DATA_MANIFEST, ManifestFile
-from calve.capture.snapshots import RangeSnapshot
+from calve.capture.snapshots import RangeSnapshot, step_of
 from calve.capture.source import Source
 
 Count = Callable[[ManifestFile], int | None]
@@ -30,9 +30,6 @@ def anything(_: ManifestFile) -> int | None:
     return None
 
 
-_KEYS: dict[Count, str] = {added: "added-data-files", deleted: "deleted-data-files"}
-
-
 def own_manifests(source: Source, steps: Sequence[RangeSnapshot], count: Count) -> dict[int, list[ManifestFile]]:
     """Return the data manifests that each snapshot itself wrote and that may list files of one kind.
 
@@ -41,8 +38,7 @@ def own_manifests(source: Source, steps: Sequence[RangeSnapshot], count: Count) 
         steps: the snapshots, each an ancestor of the next; others of the same history may be between them.
         count: ``added``, ``deleted`` or ``anything``.
     """
-    key = _KEYS.get(count)
-    left = {step.snapshot_id: None if key is None else step.count(key) for step in steps}
+    left = {step.snapshot_id: _files_of(source, step, count) for step in steps}
     found: dict[int, list[ManifestFile]] = {snapshot_id: [] for snapshot_id, files in left.items() if files == 0}
     at_once = 1
     while missing := [step.snapshot_id for step in reversed(steps) if step.snapshot_id not in found]:
@@ -53,6 +49,24 @@ def own_manifests(source: Source, steps: Sequence[RangeSnapshot], count: Count) 
             found |= _shown(source.manifest_list(snapshot_id), snapshot_id, left, found.keys(), count)
         at_once = min(2 * at_once, source.reads_at_once)
     return found
+
+
+def _files_of(source: Source, step: RangeSnapshot, count: Count) -> int | None:
+    """Return how many files of a kind a snapshot has, by its summary; None if that cannot be relied on."""
+    if count is added:
+        return step.count("added-data-files") or None  # an append of nothing is looked at
+    is_known = count is deleted and adds_up(source, step)
+    return step.count("deleted-data-files") if is_known else None
+
+
+def adds_up(source: Source, step: RangeSnapshot) -> bool:
+    """Tell whether a summary's counts make the difference between its total and that of the snapshot before."""
+    parent = source.snapshots.get(source.snapshots[step.snapshot_id].get("parent-snapshot-id") or 0)
+    before = None if parent is None else step_of(parent).count("total-data-files")
+    came, went, total = (step.count(f"{kind}-data-files") for kind in ("added", "deleted", "total"))
+    if before is None or came is None or went is None:
+        return False
+    return before + came - went == total
 
 
 def _shown(

@@ -259,11 +259,13 @@ def _deletes_at(source: Source, start: Checkpoint, first: int, data: Sequence[Pl
     They are read from the first snapshot after it, because the start itself may have expired: the older deletes that
     this snapshot kept, and those that it removed.
     """
+    rows = [r for r in source.manifest_list(first) if r.content == DELETE_MANIFEST]
+    if not rows:
+        return []
     scope = DeleteScope(source, data)
-    rows = [r for r in source.manifest_list(first) if r.content == DELETE_MANIFEST and scope.may_list(r)]
     return [
         (manifest, entry)
-        for manifest in source.read(rows)
+        for manifest in source.read(row for row in rows if scope.may_list(row))
         for entry in manifest.entries(metrics=METRICS)
         if entry.sequence_number <= start.sequence_number
         and (entry.status != DELETED or entry.snapshot_id == first)

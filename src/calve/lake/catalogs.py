@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from calve.errors import (
     CalveError,
@@ -40,12 +40,12 @@ class LoadedTable:
     files: Files
 
 
+LOADERS = 8
+"""How many tables are loaded concurrently: enough to hide the network, few enough for the server."""
 _MOST_KNOWN = 8 << 20
 """How many bytes of metadata files are kept; in memory, they take about eight times as much."""
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+([\w.`-]+)", re.IGNORECASE)
 """The tables that the SQL of a view names."""
-LOADERS = 8
-"""How many tables are loaded concurrently: enough to hide the network, few enough for the server."""
 Decide = Callable[[raw.Metadata], raw.TableCommit | None]
 """Decides from a table's metadata what to change; None: nothing."""
 
@@ -55,10 +55,10 @@ def wall_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-_Key = tuple[str, tuple[int, ...]]
+MetadataKey = tuple[str, tuple[int, ...]]
 
 
-def _key(location: str) -> _Key:
+def _key(location: str) -> MetadataKey:
     """Return a location, with what changes if a person repairs a local file in place."""
     local = local_path(location)
     try:
@@ -68,27 +68,33 @@ def _key(location: str) -> _Key:
     return location, () if found is None else (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
+def _outcome(load: Callable[[], LoadedTable]) -> LoadedTable | CalveError:
+    """Return a table, or why it cannot be loaded."""
+    try:
+        return load()
+    except CalveError as error:
+        return error
+
+
 @dataclass(slots=True)
 class KnownMetadata:
     """The metadata files read last, by location, which changes with every commit. Threads may share it."""
 
     most: int = _MOST_KNOWN
-    _known: OrderedDict[_Key, tuple[raw.Metadata, int]] = field(default_factory=OrderedDict)
+    _known: OrderedDict[MetadataKey, tuple[raw.Metadata, int]] = field(default_factory=OrderedDict)
     _total: int = 0
     _lock: Lock = field(default_factory=Lock)
 
-    def get(self, location: str) -> raw.Metadata | None:
-        """Return the metadata at a location, if it is known."""
-        key = _key(location)
+    def get(self, key: MetadataKey) -> raw.Metadata | None:
+        """Return metadata, if it is known."""
         with self._lock:
             if key not in self._known:
                 return None
             self._known.move_to_end(key)
             return self._known[key][0]
 
-    def put(self, location: str, metadata: raw.Metadata, size: int) -> None:
+    def put(self, key: MetadataKey, metadata: raw.Metadata, size: int) -> None:
         """Keep metadata of so many bytes, and drop what was used longest ago if there are too many."""
-        key = _key(location)
         with self._lock:
             if key in self._known or size > self.most:
                 return
@@ -100,6 +106,9 @@ class KnownMetadata:
 
 class Catalog(ABC):
     """One catalog of the lake."""
+
+    finds_many_at_once: ClassVar[bool] = False
+    """Whether it tells the locations of many tables in one query, and no more than their locations."""
 
     def __init__(
         self,
@@ -129,23 +138,6 @@ class Catalog(ABC):
         Raises:
             TableMissing, TableIsView, FormatVersionUnknown, FilesLost, LakeCorrupt.
         """
-
-    def load_changed(self, table: TableName, known: str | None) -> LoadedTable | None:
-        """Return a table's current metadata, in one request; None if it is still at the known location.
-
-        Raises:
-            TableMissing, TableIsView, FormatVersionUnknown, FilesLost, LakeCorrupt.
-        """
-        found = self.load(table)
-        return None if found.metadata_location == known else found
-
-    def load_all(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
-        """Yield the current metadata of tables, or the error of those that cannot be loaded, a few at a time."""
-        with ThreadPoolExecutor(LOADERS) as pool:
-            for start in range(0, len(tables), LOADERS):  # no more in memory than are loaded at once
-                some = tables[start : start + LOADERS]
-                found = pool.map(lambda table: self._outcome(partial(self.load, table)), some)
-                yield from zip(some, found, strict=True)
 
     @abstractmethod
     def exists(self, table: TableName) -> bool:
@@ -274,24 +266,42 @@ class Catalog(ABC):
             self._pyiceberg.close()
             self._pyiceberg = None
 
+    def load_all(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
+        """Yield the current metadata of tables, or the error of those that cannot be loaded, a few at a time."""
+        if not self.finds_many_at_once:
+            yield from self._load_each(tables)
+            return
+        try:
+            locations = self.locations(tables)
+        except CalveError as error:
+            yield from ((table, error) for table in tables)
+            return
+        for table in tables:
+            location = locations.get(table)  # None: loading it tells why
+            load = partial(self._read, table, location, self.files) if location else partial(self.load, table)
+            yield table, _outcome(load)
+
+    def _load_each(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
+        # The first one alone: it opens the connection, which threads would do each for themselves.
+        parts = [tables[:1], *(tables[start : start + LOADERS] for start in range(1, len(tables), LOADERS))]
+        with ThreadPoolExecutor(LOADERS) as pool:
+            for some in parts:  # no more in memory than are loaded at once
+                loads = [partial(self.load, table) for table in some]
+                found = pool.map(_outcome, loads) if len(loads) > 1 else map(_outcome, loads)
+                yield from zip(some, found, strict=True)
+
     def load_at(self, location: str) -> LoadedTable:
         """Return a table that is in no catalog, by the path of its metadata."""
         return self._read(TableName(self.name, (), location), location, self.files)
 
-    def _outcome(self, load: Callable[[], LoadedTable]) -> LoadedTable | CalveError:
-        """Return a table, or why it cannot be loaded."""
-        try:
-            return load()
-        except CalveError as error:
-            return error
-
     def _read(self, table: TableName, location: str, files: Files) -> LoadedTable:
-        metadata = self._metadata.get(location)
+        key = _key(location)
+        metadata = self._metadata.get(key)
         if metadata is None:
             content = files.read(location)
             with decoding(location):
                 metadata = raw.decode(content, files.max_bytes)
-            self._metadata.put(location, metadata, len(content))
+            self._metadata.put(key, metadata, len(content))
         self._check_version(table, metadata)
         return LoadedTable(table, metadata, location, files)
 

@@ -7,13 +7,12 @@ from typing import Any
 
 from calve.errors import LakeError, LakeUnavailable, SettingsInvalid, TableMissing
 from calve.lake import hive_types, metadata as raw
-from calve.lake.catalogs import LoadedTable, wall_clock_ms
+from calve.lake.catalogs import LOADERS, LoadedTable, wall_clock_ms
 from calve.lake.metadata_checks import MAX_METADATA_BYTES
 from calve.lake.pointer_catalog import PointerCatalog, not_iceberg, taken
 from calve.lake.table_name import TableName
 
 _POINTER, _PREVIOUS, _TYPE = "metadata_location", "previous_metadata_location", "table_type"
-_LOADERS = 8
 _INPUT = (
     *("Name", "Description", "Owner", "LastAccessTime", "LastAnalyzedTime", "Retention", "StorageDescriptor"),
     *("PartitionKeys", "ViewOriginalText", "ViewExpandedText", "TableType", "Parameters", "TargetTable"),
@@ -58,7 +57,7 @@ class GlueCatalog(PointerCatalog):
 
     def locations(self, tables: Sequence[TableName]) -> dict[TableName, str]:
         """Return the location of each table's current metadata: one request each, a few at a time."""
-        with ThreadPoolExecutor(_LOADERS) as pool:
+        with ThreadPoolExecutor(LOADERS) as pool:
             found = zip(tables, pool.map(self._found, tables), strict=True)
             located = {table: _location(each) for table, each in found if each is not None}
         return {table: location for table, location in located.items() if location is not None}

@@ -31,6 +31,8 @@ _NAMES = 1_000
 class HiveCatalog(PointerCatalog):
     """A catalog in a Hive metastore."""
 
+    finds_many_at_once = True
+
     def __init__(
         self,
         name: str,

@@ -8,11 +8,10 @@ import random
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 
-from calve.errors import CalveError, LakeError, LakeUnavailable, SourceBusy
+from calve.errors import LakeError, LakeUnavailable, SourceBusy
 from calve.lake import metadata as raw
 from calve.lake.catalogs import Catalog, Decide, LoadedTable
 from calve.lake.table_name import TableName
@@ -44,24 +43,6 @@ class PointerCatalog(Catalog):
     def load(self, table: TableName) -> LoadedTable:
         """Return a table's current metadata: one query, one file."""
         return self._read(table, self.pointer(table), self.files)
-
-    def load_changed(self, table: TableName, known: str | None) -> LoadedTable | None:
-        """Return a table's current metadata: one query, and the file only if it is not the known one."""
-        location = self.pointer(table)
-        return None if location == known else self._read(table, location, self.files)
-
-    def load_all(self, tables: Sequence[TableName]) -> Iterator[tuple[TableName, LoadedTable | CalveError]]:
-        """Yield the current metadata of tables: one query for thousands of them, and a file each."""
-        try:
-            locations = self.locations(tables)
-        except CalveError as error:
-            yield from ((table, error) for table in tables)
-            return
-        for table in tables:
-            location = locations.get(table)
-            # Without a location, loading it says why.
-            read = partial(self.load, table) if location is None else partial(self._read, table, location, self.files)
-            yield table, self._outcome(read)
 
     def create_tag(self, table: TableName, tag: str, snapshot_id: int, max_age_ms: int) -> None:
         """Tag a snapshot, whatever the table's format version."""

@@ -66,6 +66,8 @@ _NAMES = 5_000
 class SqlCatalog(PointerCatalog):
     """A catalog in SQLite or PostgreSQL."""
 
+    finds_many_at_once = True
+
     def __init__(
         self,
         name: str,

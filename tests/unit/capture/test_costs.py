@@ -97,6 +97,25 @@ def test_a_long_history_of_appends_needs_few_manifest_lists() -> None:
     assert lists <= 4
 
 
+@pytest.mark.parametrize("key", ["added-data-files", "deleted-data-files"])
+def test_a_summary_that_does_not_add_up_is_not_believed(key: str) -> None:
+    """What a writer left out of its counts is found in the manifests."""
+    table = _by_day(100, 2)
+    start = table.snapshots[-1]["snapshot-id"]
+    gone = list(table.data)[3]
+    if key == "added-data-files":
+        table.append([(DAY, (1,), 9)])
+        table.rewrite(list(table.data)[-1:])
+    else:
+        table.remove([gone])
+    del table.snapshots[10]["summary"][key]
+    change, _, _ = _change(table, start)
+    if key == "added-data-files":
+        assert change.files == 1
+    else:
+        assert gone in {item.entry.file_path for item in change.removed}
+
+
 def test_lists_of_a_remote_table_are_read_several_at_once() -> None:
     """Where compaction follows each append, each has a list of its own to be read."""
     table = MergeOnRead(root="s3://lake/t")

@@ -401,12 +401,13 @@ def test_a_metadata_file_is_read_once(catalog: Catalog, table: TableName, monkey
 def test_metadata_in_memory_is_bounded() -> None:
     """What was used longest ago goes first, and what is larger than all together does not come in."""
     known = KnownMetadata(most=10)
-    known.put("s3://a", {"a": 1}, 4)
-    known.put("s3://b", {"b": 1}, 4)
-    assert known.get("s3://a") == {"a": 1}
-    known.put("s3://c", {"c": 1}, 4)
-    known.put("s3://d", {"d": 1}, 11)
-    assert [known.get(f"s3://{name}") is None for name in "abcd"] == [False, True, False, True]
+    keys = {name: (f"s3://{name}", ()) for name in "abcd"}
+    known.put(keys["a"], {"a": 1}, 4)
+    known.put(keys["b"], {"b": 1}, 4)
+    assert known.get(keys["a"]) == {"a": 1}
+    known.put(keys["c"], {"c": 1}, 4)
+    known.put(keys["d"], {"d": 1}, 11)
+    assert [known.get(key) is None for key in keys.values()] == [False, True, False, True]
 
 
 def test_many_tables_are_loaded_by_one_query(lake: Lake, catalog: Catalog, table: TableName) -> None:
@@ -424,12 +425,3 @@ def test_many_tables_are_loaded_by_one_query(lake: Lake, catalog: Catalog, table
     assert found[table] == catalog.load(table)
     assert isinstance(found[absent], TableMissing)
     assert isinstance(found[elsewhere], CatalogUnknown)
-
-
-def test_only_a_table_that_changed_is_loaded(catalog: Catalog, table: TableName) -> None:
-    """One query tells that it did not."""
-    loaded = catalog.load_changed(table, None)
-    assert loaded == catalog.load(table)
-    assert catalog.load_changed(table, loaded.metadata_location if loaded else None) is None
-    with pytest.raises(TableMissing):
-        catalog.load_changed(TableName("lake", ("db",), "none"), None)

@@ -85,12 +85,12 @@ class MetadataCache:
         """
         self._looked[name] = time.monotonic()
         known = self.known(name)
-        loaded = lake.catalog(name.catalog).load_changed(name, known.loaded.metadata_location if known else None)
-        if loaded is None and known is not None:
+        catalog = lake.catalog(name.catalog)
+        if known is not None and catalog.locations([name]).get(name) == known.loaded.metadata_location:
             with self._lock, suppress(KeyError):  # another thread may have dropped it
                 self._tables.move_to_end((str(name), known.loaded.metadata_location))
             return known
-        found = TableHistory(loaded or lake.catalog(name.catalog).load(name))
+        found = TableHistory(catalog.load(name))
         self._put((str(name), found.loaded.metadata_location), found)
         return found
 
