@@ -305,6 +305,25 @@ def test_what_a_catalog_refuses_is_not_tried_again(house: House) -> None:
         house.catalog.register(table, house.catalog.load(table).metadata_location)
 
 
+def test_a_token_that_has_ended_is_renewed(rest_server: RestServer) -> None:
+    """Client credentials are exchanged for a token, and again when the catalog no longer accepts it."""
+    table = TableName("rest", ("db",), "t")
+    with http_proxy(rest_server.uri) as proxy:
+        oauth = {"credential": "me:secret", "oauth2-server-uri": f"{proxy.url}/v1/oauth/tokens"}
+        catalog = RestCatalog("rest", {"uri": proxy.url, **oauth})
+        assert not catalog.exists(table)
+        assert proxy.seen[-1].headers["Authorization"] == "Bearer client-credentials-token:sub=me"
+        proxy.seen.clear()
+        proxy.faults = [Fault("HEAD", Fate.FAIL_BEFORE, status=401)]
+        assert not catalog.exists(table)
+        assert [each.method for each in proxy.seen] == ["HEAD", "POST", "HEAD"]
+        proxy.faults = [Fault("HEAD", Fate.FAIL_BEFORE, times=2, status=401)]
+        with pytest.raises(CatalogRefused) as error:
+            catalog.exists(table)
+        assert error.value.remedy == "Check credential, token and scope of the catalog rest."
+        catalog.close()
+
+
 @pytest.mark.parametrize(("is_old", "conflict"), [(False, 409), (True, 400)])
 def test_two_writers_at_once_are_both_there(house: House, is_old: bool, conflict: int) -> None:  # noqa: FBT001 - a table
     """Their snapshots have the same sequence number: a conflict like any other, also where the status is 400."""

@@ -20,9 +20,11 @@ from calve.app import open_captures
 from calve.capture import Captures, Wanted
 from calve.errors import LakeError, NotSupportedByCatalog
 from calve.lake import TableName
+from calve.lake.rest_catalog import RestCatalog
 from calve.settings import load
 
 SOURCE, OURS, WRONG = ("reader", "secret-of-reader"), ("writer", "secret-of-writer"), ("nobody", "nothing")
+DELEGATION = "X-Iceberg-Access-Delegation"
 Keys = tuple[str, str]
 
 
@@ -61,7 +63,7 @@ class Governed:
         if request.path.startswith("/v1/config"):
             return answer | {"overrides": {**answer["overrides"], **endpoint}}
         location = answer.get("metadata", {}).get("location", "")
-        if not location or request.path.startswith("/v1/views"):
+        if not location or not request.headers.get(DELEGATION):
             return answer
         keys, prefix = (self.source, "s3://source") if location.startswith("s3://source") else (self.ours, location)
         end = {"s3.session-token-expires-at-ms": str(time.time_ns() // 1_000_000 + self.ends_in_ms)}
@@ -123,6 +125,19 @@ def test_a_capture_costs_few_requests(governed: Governed) -> None:
     governed.captures.capture([str(table)], "c", Wanted())
     requests = [*governed.house.requests(), *(f"{each.method} {each.path}" for each in governed.store.requests)]
     assert len(requests) <= 12, requests
+
+
+def test_the_credentials_of_an_icdc_table_do_not_cover_its_source(governed: Governed, s3: S3Server) -> None:
+    """Whoever reads it needs keys for both places, and no credentials of the catalog that would replace them."""
+    table = governed.changed()
+    report = governed.captures.capture([str(table)], "c", Wanted())
+    name = governed.house.lake.parse(report.tables[0].icdc_table or "")
+    with pytest.raises(OSError, match="ACCESS_DENIED"):
+        governed.house.catalog.pyiceberg().load_table(name.identifier).scan().to_arrow()
+    keys = _keys((s3.access_key, s3.secret_key))
+    own = RestCatalog("rest", {"uri": governed.house.proxy.url, f"header.{DELEGATION}": "", **keys})
+    assert own.pyiceberg().load_table(name.identifier).scan().to_arrow().column("a").to_pylist() == [3]
+    own.close()
 
 
 def test_credentials_are_renewed_before_they_end(governed: Governed) -> None:
