@@ -5,7 +5,7 @@ STAMP := .venv/.stamp
 PIN = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-integrations fuzz venv java check fix step-types commands api-docs settings-docs ways vendor screenshots docs bench bench-playback lock sbom audit clean
+.PHONY: help demo test test-all test-scale test-integrations fuzz venv java check fix step-types commands api-docs settings-docs ways vendor screenshots docs bench bench-playback lock sbom audit clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -18,6 +18,9 @@ test: venv java ## Run everything that CI runs: lint, types, layers, docs, tests
 
 test-all: venv java ## Run the whole matrix: both databases, all table formats, many more examples; takes hours
 	@CALVE_TEST_ALL=1 bash scripts/test.sh
+
+test-scale: venv java ## Kill parts of a whole installation at random until each place was struck EACH times; not in CI
+	@$(BIN)/python -m tests.scale --each $(or $(EACH),20) $(if $(SEED),--seed $(SEED))
 
 test-integrations: venv java ## Test signing in at a real Keycloak, which Maven downloads into .cache (159 MB); not in CI
 	@$(BIN)/python -m pytest -q tests/keycloak
@@ -77,6 +80,7 @@ bench: venv java ## Measure capture, the engine and the server against their pee
 	@$(BIN)/python bench/triggers.py
 	@$(BIN)/python bench/capture.py
 	@$(BIN)/python bench/spark_step.py
+	@$(BIN)/python -m bench.lakes
 
 bench-playback: venv java ## Measure what incremental processing saves at two million events a day; takes half an hour
 	@$(BIN)/python bench/playback.py

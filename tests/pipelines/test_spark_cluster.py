@@ -1,16 +1,13 @@
 """Spark steps on a standalone cluster of a master and two workers."""
 
 import os
-import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.no_deliveries import NoDeliveries
+from tests.services.spark_cluster import spark_cluster
 from tests.unit.steps.contexts import FakeContext
 
 from calve.engine import State
@@ -18,7 +15,6 @@ from calve.lake import Lake, java
 from calve.settings import Settings
 from calve.steps import Workspace
 from calve.steps.spark import Spark
-from calve.steps.spark.connect_server import environment, spark_home
 
 SMALL = {
     "spark.executor.memory": "512m",
@@ -46,38 +42,10 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def master(workspace: Workspace, lake_settings: Settings, work: Path) -> Iterator[str]:
+def master(lake_settings: Settings, work: Path) -> Iterator[str]:
     """Yield the address of a cluster."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    home = java.find(lake_settings.spark.java_home).home
-    around = environment(workspace.environment, workspace.python, home) | {"SPARK_DAEMON_MEMORY": "256m"}
-    address = f"spark://localhost:{port}"
-    small = ["--cores", "1", "--memory", "600m", "--host", "localhost", "--webui-port", "0"]
-    programs = [["master.Master", "--host", "localhost", "--port", str(port), "--webui-port", "0"]] + [
-        ["worker.Worker", *small, "--work-dir", str(work / f"worker{number}"), address] for number in (1, 2)
-    ]
-    with ExitStack() as stack:
-        for name, *words in programs:
-            command = [str(spark_home() / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *words]
-            with (work / f"{name}.log").open("ab") as log:
-                program = stack.enter_context(subprocess.Popen(command, env=around, stdout=log, stderr=log))
-            stack.callback(program.kill)
-        _until_listening(port)
+    with spark_cluster(work, java.find(lake_settings.spark.java_home).home) as address:
         yield address
-
-
-def _until_listening(port: int) -> None:
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            socket.create_connection(("localhost", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < deadline, "the master never came up"
-            time.sleep(0.1)
-        else:
-            return
 
 
 @pytest.fixture(scope="module")

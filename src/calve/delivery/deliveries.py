@@ -224,6 +224,7 @@ class Deliveries:
         catalog = self._lake.catalog(target.name.catalog)
         ask = partial(self._question, target.name, staging.delivery)
         commits = PublishCommit(ask, target, staging.branch, catalog.load(target.name).files, self._now_ms())
+        reach("delivery.ready")
         try:
             catalog.change(target.name, commits.decide)
         # Refused by ``decide``: nothing was committed, so its files can go. After any other error the commit may have
