@@ -17,8 +17,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 from tests.scope import in_ci
 from tests.services.glue import GlueServer, throwaway_glue
-from tests.services.hive import HiveMetastore, Version, free_port, throwaway_metastore
+from tests.services.hive import HiveMetastore, Version, throwaway_metastore
 from tests.services.lossy import Loss, lossy_proxy
+from tests.services.process import free_port
 
 from calve.app import open_captures
 from calve.capture import Wanted

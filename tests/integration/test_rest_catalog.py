@@ -131,7 +131,8 @@ def test_a_table_is_captured(house: House, captures: Captures) -> None:
     name = house.lake.parse(report.tables[0].icdc_table or "")
     scan = house.catalog.pyiceberg().load_table(name.identifier).scan().to_arrow()
     assert scan.column("a").to_pylist() == [3]
-    assert [ref["type"] for ref in house.catalog.load(table).metadata["refs"].values()] == ["branch", "tag"]
+    refs = house.catalog.load(table).metadata["refs"].values()
+    assert sorted(ref["type"] for ref in refs) == ["branch", "tag"]
     assert captures.lag("c")[0].pending_commits == 1
     captures.commit(report.capture_id or "")
     captures.collect_garbage(timedelta(0))

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 import httpx
-from tests.services.hive import free_port
+from tests.services.process import free_port
 
 from calve.errors import EnvironmentUnfit
 

@@ -1,7 +1,6 @@
 """Temporary Hive metastores on a free port of loopback: 2.3 of the jars that PySpark brings, and 4.0 from Maven."""
 
 import os
-import shutil
 import socket
 import subprocess
 import tarfile
@@ -14,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 
 from tests import maven
+from tests.services.process import folder_for, free_port
 
 from calve.errors import EnvironmentUnfit
 from calve.lake import java
@@ -84,22 +84,14 @@ class HiveMetastore:
 def throwaway_metastore(version: Version, settings: Settings | None = None) -> Iterator[HiveMetastore]:
     """Start a metastore, and remove it in the end."""
     settings = settings or load(_ROOT)
-    folder = Path(tempfile.mkdtemp(prefix="calve-hive-"))
-    (folder / "log4j2.properties").write_text(_LOGS)
-    metastore = HiveMetastore(port := free_port(), folder, _command(version, settings, folder, port))
-    try:
-        metastore.start()
-        yield metastore
-    finally:
-        metastore.stop()
-        shutil.rmtree(folder)
-
-
-def free_port() -> int:
-    """Return a port of this machine on which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    with folder_for("hive") as folder:
+        (folder / "log4j2.properties").write_text(_LOGS)
+        metastore = HiveMetastore(port := free_port(), folder, _command(version, settings, folder, port))
+        try:
+            metastore.start()
+            yield metastore
+        finally:
+            metastore.stop()
 
 
 def _listens(port: int) -> bool:

@@ -3,18 +3,15 @@
 import fcntl
 import hashlib
 import os
-import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 from tests import maven
+from tests.services.process import folder_for, free_port, running
 
 from calve.errors import EnvironmentUnfit
 from calve.lake import java
@@ -23,7 +20,6 @@ from calve.settings import Settings, load
 _ROOT = Path(__file__).parents[2]
 _POM = Path(__file__).with_suffix(".xml")
 _SERVER = "org.apache.iceberg.rest.RESTCatalogServer"
-_START, _STOP = 60, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,55 +51,22 @@ def throwaway_rest(
     """
     settings = settings or load(_ROOT)
     jars = _fetched(settings)
-    folder = Path(tempfile.mkdtemp(prefix="calve-rest-"))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = RestServer(port, warehouse or str(folder / "warehouse"))
-    given = {"rest.port": str(port), "warehouse": server.warehouse, "uri": f"jdbc:sqlite:{folder}/catalog.db"}
-    try:
-        with _running(server, settings, jars, folder / "log", given | dict(properties or {})):
+    with folder_for("rest") as folder:
+        server = RestServer(free_port(), warehouse or str(folder / "warehouse"))
+        given = {
+            "rest.port": str(server.port),
+            "warehouse": server.warehouse,
+            "uri": f"jdbc:sqlite:{folder}/catalog.db",
+        }
+        told = {
+            f"CATALOG_{key.replace('-', '__').replace('.', '_').upper()}": text
+            for key, text in {**given, **(properties or {})}.items()
+        }
+        program = str(java.find(settings.spark.java_home).executable)
+        # It takes no address to listen at: it is open to the network for as long as the tests run, and holds nothing.
+        words = [program, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", _SERVER]
+        with running(words, server.port, folder / "log", os.environ | told):  # noqa: TID251 - handed on
             yield server
-    finally:
-        shutil.rmtree(folder)
-
-
-@contextmanager
-def _running(
-    server: RestServer, settings: Settings, jars: Path, log: Path, properties: Mapping[str, str]
-) -> Iterator[None]:
-    program = str(java.find(settings.spark.java_home).executable)
-    # It takes no address to listen at: it is open to the network for as long as the tests run, and holds nothing.
-    words = [program, "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", _SERVER]
-    told = {f"CATALOG_{key.replace('-', '__').replace('.', '_').upper()}": text for key, text in properties.items()}
-    environment = os.environ | told  # noqa: TID251 - handed on
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(words, env=environment, stdout=out, stderr=out) as process,
-    ):
-        try:
-            _await(server, process, log)
-            yield
-        finally:
-            process.terminate()
-            try:
-                process.wait(_STOP)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _await(server: RestServer, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the server answers."""
-    until = time.monotonic() + _START
-    while True:
-        try:
-            httpx.get(f"{server.uri}/v1/config", timeout=10)
-        except httpx.TransportError as error:
-            if process.poll() is not None or time.monotonic() > until:
-                raise EnvironmentUnfit(f"The REST catalog does not start: {log.read_text()}") from error
-            time.sleep(0.05)
-        else:
-            return
 
 
 def _fetched(settings: Settings) -> Path:

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,13 +32,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(words: Sequence[str], port: int, log: Path) -> Iterator[None]:
-    """Start a server, wait until it takes connections, and stop it.
+def running(words: Sequence[str], port: int, log: Path, environment: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Start a server, in the environment of the tests unless told otherwise; wait until it takes connections; stop it.
 
     Raises:
         EnvironmentUnfit: it does not start.
     """
-    with log.open("wb") as out, subprocess.Popen(words, stdout=out, stderr=out) as process:
+    with log.open("wb") as out, subprocess.Popen(words, env=environment, stdout=out, stderr=out) as process:
         try:
             _await(process, port, log)
             yield

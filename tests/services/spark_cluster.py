@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.services.process import free_port
+
 from calve.lake import prepare_spark
 from calve.settings import Settings
 from calve.steps.spark import conf
@@ -22,13 +24,6 @@ _SMALL = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def wait_for_port(port: int, what: str) -> None:
