@@ -267,7 +267,7 @@ def test_a_dead_server_fails_its_steps_for_now_and_is_restarted(run: Run, runtim
     assert processes is not None
     os.kill(processes[0].pid, signal.SIGKILL)
     thread.join(timeout=90)
-    assert [outcome.state for outcome in outcomes] == [State.PLATFORM_ERROR]
+    assert [outcome.state for outcome in outcomes] == [State.INFRASTRUCTURE_ERROR]
     assert outcomes[0].message == f"spark.script, line 1: {LOST}\n  1 | {SLOW}"
     assert "-- the whole error of Spark:" in context.text
     assert run(script="SELECT 1", fetch="value")[0].outputs["value"] == "1"

@@ -268,7 +268,7 @@ def test_a_database_that_does_not_answer_is_trouble_of_the_platform(tmp_path: Pa
     """The message names it, without the password."""
     sql = {"url": "postgresql+psycopg://me:hush@127.0.0.1:1/db", "query": "SELECT 1"}
     outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
-    assert outcome.state is State.PLATFORM_ERROR
+    assert outcome.state is State.INFRASTRUCTURE_ERROR
     assert "postgresql+psycopg://me@127.0.0.1:1/db" in outcome.message
     assert "hush" not in outcome.message
 
@@ -329,7 +329,7 @@ def test_an_error_in_a_file_names_the_file(tmp_path: Path) -> None:
         ("SELECT 1 / 0", State.FATAL_ERROR),
         ("SELECT CAST('x' AS integer)", State.FATAL_ERROR),
         ("CREATE TABLE c (n integer PRIMARY KEY); INSERT INTO c VALUES (1), (1)", State.USER_ERROR),
-        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$", State.PLATFORM_ERROR),
+        ("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40001'; END $$", State.INFRASTRUCTURE_ERROR),
         ("DO $$ BEGIN RAISE EXCEPTION 'why'; END $$", State.USER_ERROR),
         ("SET statement_timeout = 50; SELECT pg_sleep(5)", State.USER_ERROR),
     ],
@@ -353,7 +353,7 @@ def test_a_locked_file_is_tried_again(tmp_path: Path) -> None:
         sql = {"url": url, "query": "INSERT INTO t VALUES (1)"}
         outcome = _sql(tmp_path).execute(FakeContext(tmp_path, {"sql": sql}))
     holder.dispose()
-    assert (outcome.state, "locked" in outcome.message) == (State.PLATFORM_ERROR, True)
+    assert (outcome.state, "locked" in outcome.message) == (State.INFRASTRUCTURE_ERROR, True)
 
 
 def test_a_database_that_refuses_us_is_not_asked_again(postgres_url: str, tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_a_connection_that_is_cut_is_trouble_of_the_platform(postgres_database: 
     """Not of the statement."""
     query = "SELECT pg_terminate_backend(pg_backend_pid())"
     context = FakeContext(tmp_path, {"sql": {"url": postgres_database, "query": query}})
-    assert _sql(tmp_path).execute(context).state is State.PLATFORM_ERROR
+    assert _sql(tmp_path).execute(context).state is State.INFRASTRUCTURE_ERROR
 
 
 def test_postgresql_casts_moments_and_dollar_quotes(postgres_database: str, tmp_path: Path) -> None:

@@ -151,6 +151,7 @@ def configure(session: "SparkSession", conf: Mapping[str, str]) -> None:
 def release(session: "SparkSession") -> None:
     """Release a session on its server; close its channel, but not the pool that all sessions share."""
     with suppress(Exception):  # otherwise it ends with its server, or in an hour
+        session.client.set_retry_policies([])  # the server may have ended: a second try would only warn about it
         session.client.release_session()
     session.client._closed = True  # noqa: SLF001 - so that its deletion sends no request
     session.client._channel.close()  # noqa: SLF001 - close() would wait for the operations of all sessions

@@ -90,7 +90,7 @@ def _said(error: SQLAlchemyError) -> str:
 
 def _state(error: SQLAlchemyError) -> State:
     if isinstance(error, DBAPIError) and error.connection_invalidated:
-        return State.PLATFORM_ERROR
+        return State.INFRASTRUCTURE_ERROR
     return state_of(_evidence(error))
 
 
@@ -165,7 +165,7 @@ def _connection(engine: Engine, url: URL) -> Iterator[Connection]:
     except SQLAlchemyError as error:
         shown = URL.create(url.drivername, url.username, None, url.host, url.port, url.database).render_as_string()
         reason = str(error.orig) if isinstance(error, DBAPIError) else str(error)
-        state = state_of([*_evidence(error), (Kind.SIGN_IN, reason)], State.PLATFORM_ERROR)
+        state = state_of([*_evidence(error), (Kind.SIGN_IN, reason)], State.INFRASTRUCTURE_ERROR)
         what = "refuses the connection" if state is State.FATAL_ERROR else "does not answer"
         raise failed(state, f"The database {shown} {what}: {_scrubbed(reason, url).rstrip('.')}.") from None
     with connection:
