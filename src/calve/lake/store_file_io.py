@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT, REQUEST_TIMEOUT = "3", "10"
 """Of S3, in seconds, for each of three attempts; the second one is how long a server may send nothing."""
-_TIME_LIMIT = timedelta(seconds=15)
-"""Of GCS: how long a request is tried. Google's library tries for 15 minutes by default."""
+_TIME_LIMIT = timedelta(seconds=5)
+"""Of GCS: until when a request is tried again, 15 minutes by default. The pauses grow, so it ends after 20 to 30 s."""
 
 
 class StoreFileIO(PyArrowFileIO):
