@@ -79,10 +79,10 @@ def _as_nobody() -> Iterator[None]:
 
 
 def test_what_is_wrong_is_said_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A database that does not answer and a catalog that Spark cannot reach make the exit code 1."""
+    """A database and a catalog that do not answer make the exit code 1."""
     (tmp_path / "calve.toml").write_text(
         '[store]\nurl = "postgresql+psycopg://nobody@127.0.0.1:1/none"\n'
-        '[catalogs.odd]\ntype = "dynamodb"\n'
+        '[catalogs.odd]\nuri = "thrift://127.0.0.1:1"\n'
         '[catalogs.other]\nuri = "sqlite:///other.db"\nwarehouse = "w"\n'
     )
     assert entry.run(["-C", str(tmp_path), "doctor", "--only", "store", "--only", "catalogs"]) == 1
@@ -90,7 +90,7 @@ def test_what_is_wrong_is_said_with_a_remedy(tmp_path: Path, capsys: pytest.Capt
     assert "✗ store" in said
     assert "✗ catalog odd" in said
     assert "✓ catalog other" in said
-    assert "→ Known types are" in said
+    assert "→ Check that the metastore runs" in said
 
 
 def test_a_wrong_setting_fails_its_check_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
