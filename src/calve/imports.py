@@ -17,7 +17,7 @@ from typing import Any
 log = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 30.0
-"""After this wait, a thread imports without its turn: better a rare error of Python's than to wait for ever."""
+"""If nobody begins to import for so long, threads import without turns: better a rare error than to wait for ever."""
 
 
 class ImportTurns:
@@ -26,19 +26,25 @@ class ImportTurns:
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self._lock = threading.RLock()
+        self._taken = 0
         self._is_over = False
 
     def take(self) -> Any:
         """Wait for the turn; return the lock that is held, or None if the turns have ended."""
         # A fork may replace the lock: what is held must be what is released.
         lock = self._lock
-        if self._is_over:
-            return None
-        if lock.acquire(timeout=self._patience):
-            return lock
+        while not self._is_over:
+            seen = self._taken
+            if lock.acquire(timeout=self._patience):
+                self._taken += 1
+                return lock
+            if self._taken == seen:
+                self._end()
+        return None
+
+    def _end(self) -> None:
         self._is_over = True
         log.warning("An import took more than %.0f s; threads do not wait for each other's anymore.", self._patience)
-        return None
 
     def renew(self) -> None:
         """Forget who has the turn: in a process that was forked, that thread does not exist."""

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -135,6 +136,21 @@ def test_a_thread_does_not_wait_for_ever(caplog: pytest.LogCaptureFixture) -> No
     held.release()
     assert found == [None, None]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_a_thread_waits_for_as_long_as_others_get_on() -> None:
+    """A heavy library takes long on a busy machine, but imports one module after another."""
+    turns = ImportTurns(patience=1.0)
+    held = turns.take()
+    found: list[object] = []
+    thread = Thread(target=lambda: found.append(turns.take()))
+    thread.start()
+    for _ in range(6):
+        time.sleep(0.25)
+        turns.take().release()
+    held.release()
+    thread.join()
+    assert found == [held]
 
 
 def test_a_fork_has_the_turn_that_a_thread_of_its_parent_had() -> None:
