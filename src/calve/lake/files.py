@@ -63,9 +63,7 @@ class Files:
             with self._opened(path, through) as (stream, size):
                 if size > limit:
                     raise too_large(f"it has {size} bytes").in_file(path)
-                return (
-                    stream.read(size) if size else stream.read(_UNTOLD)
-                )  # files of the kernel say that they are empty
+                return stream.read(size or _UNTOLD)  # files of the kernel say that they are empty
 
         content = self._tried(path, whole)
         if len(content) > limit:
