@@ -54,7 +54,7 @@ class Hoarding(SqlCatalog):
 
 
 class Piecewise(SqlCatalog):
-    """Commits properties after branches, instead of together."""
+    """Commits properties after branches, instead of together, when a branch is published."""
 
     def change(self, table: TableName, decide: Decide) -> bool:
         """Change in two commits."""
@@ -62,8 +62,10 @@ class Piecewise(SqlCatalog):
 
         def first(metadata: dict[str, Any]) -> Any:
             change = decide(metadata)
-            later.update({} if change is None else change.properties)
-            return change and replace(change, properties={})
+            if change is None or not change.dropped:
+                return change
+            later.update(change.properties)
+            return replace(change, properties={})
 
         done = super().change(table, first)
         if later:
