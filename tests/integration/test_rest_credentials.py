@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.faults.s3_proxy import S3Proxy
 from tests.integration.test_rest_catalog import JSON, House, house_on
+from tests.scope import in_ci
 from tests.services.http_proxy import Fate, Fault, Seen
 from tests.services.iceberg_rest import RestServer, throwaway_rest
 from tests.services.s3 import S3Server, throwaway_s3
@@ -161,14 +162,15 @@ def test_credentials_are_renewed_before_they_end(governed: Governed) -> None:
     assert loads == 2
 
 
-def test_what_is_not_granted_is_said_with_a_remedy(governed: Governed) -> None:
+@pytest.mark.parametrize("status", in_ci([403], otherwise=[403, 404, 500, 501]))
+def test_what_is_not_granted_is_said_with_a_remedy(governed: Governed, status: int) -> None:
     """A catalog that gives out nothing for calve's tables leads to an error that says which grant or setting helps."""
     table = governed.house.create()
     governed.house.append(table, 1)
-    governed.house.proxy.faults = [Fault(r"POST .*/icdc/tables$", Fate.FAIL_BEFORE, times=99, status=403)]
+    governed.house.proxy.faults = [Fault(r"POST .*/icdc/tables$", Fate.FAIL_BEFORE, times=99, status=status)]
     with pytest.raises(LakeError) as error:
         governed.captures.capture([str(table)], "c", Wanted())
-    for word in ("namespace icdc", "capture.location", "HTTP status 403"):
+    for word in ("namespace icdc", "capture.location", f"HTTP status {status}"):
         assert word in error.value.remedy
 
 

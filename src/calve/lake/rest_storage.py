@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from calve.errors import CatalogRefused, LakeError
+from calve.errors import LakeError
 from calve.lake.commit_outcomes import Outcome
 from calve.lake.files import Files
 from calve.lake.metadata_checks import decoding
@@ -100,7 +100,7 @@ class NewTableStorage:
             return None
         try:
             location, given = self._staged(table, None)
-        except CatalogRefused:
+        except LakeError:
             return None
         if location:
             self._keep(location, self._storage(table, location, given))
@@ -134,7 +134,8 @@ class NewTableStorage:
                 try:
                     _, given = self._staged(table, folder)
                     self._keep(folder, self._storage(table, folder, given))
-                except CatalogRefused as error:
+                # Catalogs that cannot prepare tables answer with any status: the store decides whether keys are needed.
+                except LakeError as error:
                     self._keep(folder, f"{error.message.rstrip('.')}.")
             return self._storages[folder]
 
