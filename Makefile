@@ -79,6 +79,7 @@ bench: venv java ## Measure capture, the engine and the server against their pee
 	@$(BIN)/python bench/pages.py
 	@$(BIN)/python bench/triggers.py
 	@$(BIN)/python bench/capture.py
+	@$(BIN)/python -m bench.change_cost --most 20000
 	@$(BIN)/python bench/spark_step.py
 	@$(BIN)/python -m bench.lakes
 
