@@ -195,6 +195,7 @@ def _changed(catalog: Catalog, table: TableName, properties: dict[str, str]) -> 
         return False
 
 
+@pytest.mark.parametrize("server", ["glue", "2.3"], indirect=True)  # see limits.md for Hive 4
 def test_writers_that_collide_lose_nothing(house: House) -> None:
     """Each of three writers sees its commits in the end, and no file that the table has had is gone."""
     _collide(house, "true")
