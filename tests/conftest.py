@@ -14,7 +14,7 @@ from tests.memory_folders import memory
 from tests.scope import in_ci
 
 from calve.lake import Lake
-from calve.lake.jars import AWS, POSTGRES
+from calve.lake.jars import POSTGRES
 from calve.settings import FILE, Settings, load
 from calve.store import open_store
 from calve.testing.postgres import throwaway_postgres
@@ -23,7 +23,7 @@ _TOML = f"""
 [spark]
 master = "local[2]"
 driver_memory = "1g"
-packages = {in_ci([POSTGRES], otherwise=[POSTGRES, AWS])}
+packages = ["{POSTGRES}"]
 
 [spark.conf]
 "spark.sql.shuffle.partitions" = 2
