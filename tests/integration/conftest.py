@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-collect_ignore = in_ci(["test_hive_and_glue_spark.py"], otherwise=[])
-"""Servers that are fetched first; without Spark, CI tests them in ``tests/behaviour``."""
+collect_ignore = in_ci(["test_hive_spark.py"], otherwise=[])
+"""Without Spark, CI tests Hive in ``tests/behaviour``."""
 
 
 @pytest.fixture(scope="session")

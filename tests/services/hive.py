@@ -22,6 +22,13 @@ from calve.settings import Settings, load
 _ROOT = Path(__file__).parents[2]
 _CACHE = _ROOT / ".cache" / "hive"
 _HIVE_4 = "hive-standalone-metastore-server", "4.0.1"
+_MORE = (
+    "commons-collections:commons-collections:3.2.2",
+    "org.apache.httpcomponents:httpclient:4.5.13",
+    "org.apache.hadoop:hadoop-hdfs:3.4.2",
+    "org.slf4j:slf4j-api:1.7.36",
+)
+"""Hive 4 expects them of Hadoop; PySpark does not bring them, or newer ones."""
 _START, _STOP = 90, 10
 _LOGS = """
 rootLogger.level = warn
@@ -46,7 +53,7 @@ class HiveMetastore:
 
     port: int
     folder: Path
-    words: list[str]
+    words: list[str] = field(default_factory=list)
     _process: subprocess.Popen[bytes] | None = field(default=None)
 
     @property
@@ -86,8 +93,9 @@ def throwaway_metastore(version: Version, settings: Settings | None = None) -> I
     settings = settings or load(_ROOT)
     with folder_for("hive") as folder:
         (folder / "log4j2.properties").write_text(_LOGS)
-        metastore = HiveMetastore(port := free_port(), folder, _command(version, settings, folder, port))
+        metastore = HiveMetastore(port := free_port(), folder)
         try:
+            metastore.words = _command(version, settings, folder, port)
             metastore.start()
             yield metastore
         finally:
@@ -135,7 +143,7 @@ def _of_hive_4(program: str, settings: Settings, folder: Path, port: int) -> lis
     """Create the schema; return how to start the metastore on it."""
     home = _fetched(settings)
     # What it expects of an installed Hadoop.
-    patterns = [f"{name}-*.jar" for name in ("hadoop-client", "commons", "slf4j-api", "javax.servlet-api")]
+    patterns = [f"{name}-*.jar" for name in ("hadoop-client", "commons", "javax.servlet-api", "gson")]
     hadoop = ":".join(str(jar) for pattern in patterns for jar in sorted(_spark_jars().glob(pattern)))
     start = [
         *_java(program, folder, f"{folder}/metastore;create=true"),
@@ -164,12 +172,20 @@ def _fetched(settings: Settings) -> Path:
     if not kept.is_dir():
         _CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=_CACHE) as folder:
-            words = [*maven.command(settings, Path(folder)), "--quiet", "--batch-mode", "dependency:copy"]
-            words += [f"-Dartifact=org.apache.hive:{name}:{version}:tar.gz:bin", f"-DoutputDirectory={folder}"]
-            said = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-            if said.returncode:
-                raise EnvironmentUnfit(f"Maven cannot fetch {name}: {said.stdout}{said.stderr}")
+            for artifact in (f"org.apache.hive:{name}:{version}:tar.gz:bin", *_MORE):
+                _copy(settings, artifact, Path(folder))
             with tarfile.open(next(Path(folder).glob("*.tar.gz"))) as packed:
                 packed.extractall(folder, filter="data")
-            next(each for each in Path(folder).iterdir() if each.is_dir()).rename(kept)
+            home = next(each for each in Path(folder).iterdir() if each.is_dir())
+            for jar in Path(folder).glob("*.jar"):
+                jar.rename(home / "lib" / jar.name)
+            home.rename(kept)
     return kept
+
+
+def _copy(settings: Settings, artifact: str, folder: Path) -> None:
+    words = [*maven.command(settings, folder), "--quiet", "--batch-mode", "dependency:copy"]
+    words += [f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+    said = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    if said.returncode:
+        raise EnvironmentUnfit(f"Maven cannot fetch {artifact}: {said.stdout}{said.stderr}")

@@ -5,7 +5,7 @@ import json
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from calve.errors import LakeError, SourceBusy, TableMissing
@@ -102,29 +102,29 @@ class HiveCatalog(PointerCatalog):
 
     def swap(self, base: LoadedTable, edited: raw.Metadata, location: str) -> bool:
         """Compare and set the parameter, under Hive's lock as Iceberg's other writers do."""
-        from hive_metastore.ttypes import EnvironmentContext, MetaException
-
-        with self._metastore.client() as client, self._locked(client, base):
+        is_locked = str(base.metadata.get("properties", {}).get(_LOCKED, "true")).lower() != "false"
+        with self._metastore.client() as client, self._locked(client, base.name) if is_locked else nullcontext():
             found = _found(client, base.name)
             if found is None or _location(found) != base.metadata_location:
                 return False
             found.parameters |= _parameters(base, edited, location, found.parameters)
-            # Metastores since 2.3.10 and 4.0 compare it themselves, so that writers without the lock collide too.
-            context = {
-                "DO_NOT_UPDATE_STATS": "true",
-                "expected_parameter_key": _POINTER,
-                "expected_parameter_value": base.metadata_location,
-            }
-            database, name = base.name.identifier
-            try:
-                client.alter_table_with_environment_context(
-                    database, name, found, EnvironmentContext(properties=context)
-                )
-            except MetaException as error:
-                if _MODIFIED not in str(error.message):
-                    raise
-                # The metastore repeats what its database refused: it may have collided with its own first attempt.
-                return self.has_had(base.name, location)
+            context = {"DO_NOT_UPDATE_STATS": "true"}
+            if not is_locked:
+                # The metastore compares, since 2.3.10 and 4.0; not under the lock, as not every database of one can.
+                context |= {"expected_parameter_key": _POINTER, "expected_parameter_value": base.metadata_location}
+            return self._altered(client, base, found, context)
+
+    def _altered(self, client: Any, base: LoadedTable, changed: Any, context: dict[str, str]) -> bool:
+        from hive_metastore.ttypes import EnvironmentContext, MetaException
+
+        database, name = base.name.identifier
+        try:
+            client.alter_table_with_environment_context(database, name, changed, EnvironmentContext(properties=context))
+        except MetaException as error:
+            if _MODIFIED not in str(error.message):
+                raise
+            # The metastore repeats what its database refused: it may have collided with its own first attempt.
+            return self.has_had(base.name, changed.parameters[_POINTER])
         return True
 
     def namespace_location(self, namespace: tuple[str, ...]) -> str | None:
@@ -153,19 +153,17 @@ class HiveCatalog(PointerCatalog):
             return [f"{namespace[0]}.{each.tableName}" for each in found if _location(each) is not None]
 
     @contextmanager
-    def _locked(self, client: Any, base: LoadedTable) -> Iterator[None]:
-        """Hold Hive's lock of a table, unless the table says that its writers do without.
+    def _locked(self, client: Any, table: TableName) -> Iterator[None]:
+        """Hold Hive's lock of a table.
 
         Raises:
             SourceBusy: another writer held it for a minute.
         """
-        if str(base.metadata.get("properties", {}).get(_LOCKED, "true")).lower() == "false":
-            yield
-            return
-        lock = client.lock(_lock_of(base.name))
+        lock = client.lock(_lock_of(table))
         try:
-            _await(client, lock, base.name)
-            yield
+            _await(client, lock, table)
+            with self._metastore.errors():  # contextlib cannot pass on errors of Thrift, which are immutable
+                yield
         finally:
             self._unlock(client, lock.lockid)
 
@@ -206,22 +204,41 @@ def _database(table: TableName) -> str:
 
 def _found(client: Any, table: TableName) -> Any:
     """Return a table, a view, or None."""
-    from hive_metastore.ttypes import NoSuchObjectException
+    from hive_metastore.ttypes import GetTableRequest, NoSuchObjectException
 
     if len(table.namespace) != 1:
         return None
+    database, name = table.identifier
+    request = GetTableRequest(dbName=database, tblName=name)
     try:
-        return client.get_table(table.namespace[0], table.name)
+        return _asked(lambda: client.get_table_req(request).table, lambda: client.get_table(database, name))
     except NoSuchObjectException:
         return None
 
 
 def _tables(client: Any, database: str, names: list[str]) -> Iterator[Any]:
-    from hive_metastore.ttypes import UnknownDBException
+    from hive_metastore.ttypes import GetTablesRequest, UnknownDBException
 
     with suppress(UnknownDBException):
         for start in range(0, len(names), _NAMES):
-            yield from client.get_table_objects_by_name(database, names[start : start + _NAMES])
+            part = names[start : start + _NAMES]
+            request = GetTablesRequest(dbName=database, tblNames=part)
+            yield from _asked(
+                lambda: client.get_table_objects_by_name_req(request).tables,  # noqa: B023 - called at once
+                lambda: client.get_table_objects_by_name(database, part),  # noqa: B023
+            )
+
+
+def _asked(newer: Callable[[], Any], older: Callable[[], Any]) -> Any:
+    """Ask in the way that Hive 4 knows, else in that of Hive before 2.3: each has methods that the other lacks."""
+    from thrift.Thrift import TApplicationException
+
+    try:
+        return newer()
+    except TApplicationException as error:
+        if error.type != TApplicationException.UNKNOWN_METHOD:
+            raise
+        return older()
 
 
 def _kind(found: Any) -> str:

@@ -27,7 +27,7 @@ class Metastore:
         self._catalog = catalog
         self._properties = properties
         self._addresses = [self._address(uri.strip()) for uri in properties.get("uri", "").split(",")]
-        with self._errors():
+        with self.errors():
             import thrift.transport.TSocket
 
             # It logs each failure to connect, even where the next address is tried; the error says it all.
@@ -41,7 +41,7 @@ class Metastore:
             LakeUnavailable: none can be reached, or it failed; a call may have had its effect nevertheless.
             LakeError: it refused what was asked.
         """
-        with self._errors():
+        with self.errors():
             transport = self._open()
             try:
                 yield self._client_on(transport)
@@ -100,7 +100,7 @@ class Metastore:
         return host, port
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def errors(self) -> Iterator[None]:
         """Turn errors of Thrift and of the metastore into ours."""
         try:
             yield

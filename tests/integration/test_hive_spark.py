@@ -1,16 +1,13 @@
-"""A pipeline on Spark in a Hive metastore, in AWS Glue with S3, and in PostgreSQL: each is read and written by both."""
+"""A pipeline on Spark and calve in a Hive metastore, which both read and write."""
 
-import json
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.services.glue import throwaway_glue
-from tests.services.hive import Version, throwaway_metastore
+from tests.services.hive import HiveMetastore, Version, throwaway_metastore
 
 from calve.app import open_captures
 from calve.capture import Mode, Operation, Wanted
@@ -29,44 +26,36 @@ MERGE = """MERGE INTO db.sums USING ({changed}) s ON sums.id = s.id
 WHEN MATCHED THEN UPDATE SET n = s.n WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, s.n)"""
 
 
-@pytest.fixture(params=["2.3", "4.0", "glue", "postgresql"])
-def project(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
-    """Give a project whose catalog is a real one."""
-    with ExitStack() as stack:
-        warehouse = f"file://{tmp_path}/warehouse"
-        if request.param == "glue":
-            glue = stack.enter_context(throwaway_glue())
-            warehouse = f"{glue.make_bucket('lake')}/warehouse"
-            given = {"type": "glue", **glue.properties, "s3.force-virtual-addressing": "false"}
-        elif request.param == "postgresql":
-            given = {"uri": request.getfixturevalue("postgres_database")}
-        else:
-            given = {"uri": stack.enter_context(throwaway_metastore(Version(request.param))).uri}
-        lines = [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in {**given, "warehouse": warehouse}.items()]
-        (tmp_path / FILE).write_text("\n".join(['default_catalog = "real"', "[catalogs.real]", *lines]))
-        yield load(tmp_path, {})
+@pytest.fixture(scope="module")
+def metastore() -> Iterator[HiveMetastore]:
+    """Start a metastore."""
+    with throwaway_metastore(Version.OF_SPARK) as started:
+        yield started
 
 
 @pytest.fixture
-def on_it(spark: "SparkSession", project: Settings) -> Iterator["SparkSession"]:
-    """Give a session whose default catalog is the real one."""
+def project(metastore: HiveMetastore, tmp_path: Path) -> Settings:
+    """Give a project whose catalog is in the metastore."""
+    given = f"uri = '{metastore.uri}'\nwarehouse = 'file://{tmp_path}/warehouse'"
+    (tmp_path / FILE).write_text(f"default_catalog = 'real'\n[catalogs.real]\n{given}\n")
+    return load(tmp_path, {})
+
+
+@pytest.fixture
+def on_it(spark: "SparkSession", project: Settings) -> "SparkSession":
+    """Give a session whose default catalog is in the metastore."""
     own = spark.newSession()
-    system = spark._jvm.java.lang.System  # type: ignore[union-attr] # Spark asks AWS's own chain for the keys of Glue
-    keys = {"aws.accessKeyId": "key", "aws.secretAccessKey": "secret", "aws.region": "us-east-1"}
-    for key, value in keys.items():
-        system.setProperty(key, value)
     for key, value in session_conf(project).items():
         own.conf.set(key, value)
-    yield own
-    for key in keys:
-        system.clearProperty(key)
+    return own
 
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_pipeline_runs(on_it: "SparkSession", project: Settings, version: int) -> None:
     """Spark writes, calve captures under a lease, Spark reads the change and merges it, calve publishes it once."""
-    on_it.sql("CREATE NAMESPACE db")
+    on_it.sql("CREATE NAMESPACE IF NOT EXISTS db")
     for name, mode in (("events", "copy-on-write"), ("sums", "merge-on-read")):
+        on_it.sql(f"DROP TABLE IF EXISTS db.{name}")
         properties = f"'format-version'='{version}', 'write.merge.mode'='{mode}', 'write.delete.mode'='{mode}'"
         on_it.sql(f"CREATE TABLE db.{name} (id BIGINT, n BIGINT) USING iceberg TBLPROPERTIES ({properties})")
     on_it.sql("INSERT INTO db.events VALUES (1, 10), (2, 20)")
