@@ -1,17 +1,20 @@
 """Servers of tests: processes on a free port of loopback, each with a folder that is removed after use."""
 
+import random
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from calve.errors import EnvironmentUnfit
 
 _START, _STOP = 60, 10
+_PORTS = (10_240, 32_768)
+"""Below those that systems give to connections."""
 
 
 @contextmanager
@@ -25,10 +28,15 @@ def folder_for(name: str) -> Iterator[Path]:
 
 
 def free_port() -> int:
-    """Return a port of this machine on which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """Return a port of this machine on which nobody listens.
+
+    Not one that the system would pick: until the server has it, it could become the port of somebody's connection.
+    """
+    while True:
+        port = random.SystemRandom().randrange(*_PORTS)  # tests share the seed of the others
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

@@ -1,14 +1,14 @@
 """AWS Glue: the pointer to a table's metadata is a parameter of the table, and each update names a version."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from calve.errors import LakeError, LakeUnavailable, SettingsInvalid, TableMissing
 from calve.lake import hive_types, metadata as raw
-from calve.lake.catalogs import LOADERS, LoadedTable, wall_clock_ms
-from calve.lake.metadata_checks import MAX_METADATA_BYTES
+from calve.lake.catalogs import LOADERS, LoadedTable
 from calve.lake.pointer_catalog import PointerCatalog, not_iceberg, taken
 from calve.lake.table_name import TableName
 
@@ -25,19 +25,10 @@ _PASSING = ("Throttling", "TooManyRequests", "InternalService", "InternalFailure
 class GlueCatalog(PointerCatalog):
     """A catalog in AWS Glue."""
 
-    def __init__(
-        self,
-        name: str,
-        properties: Mapping[str, str],
-        *,
-        location: str | None = None,
-        max_bytes: int = MAX_METADATA_BYTES,
-        now_ms: Callable[[], int] = wall_clock_ms,
-    ) -> None:
-        """Make a client, from PyIceberg's properties or, as all of AWS, from the environment."""
-        super().__init__(name, properties, location=location, max_bytes=max_bytes, now_ms=now_ms)
-        with self._errors():
-            self._glue = _client(properties)
+    @cached_property
+    def _glue(self) -> Any:
+        """A client, from PyIceberg's properties or, as all of AWS, from the environment."""
+        return _client(self.properties)
 
     def pointer(self, table: TableName) -> str:
         """Return the location of a table's current metadata: one request."""

@@ -6,12 +6,12 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cached_property
 from typing import Any
 
 from calve.errors import LakeError, SourceBusy, TableMissing
 from calve.lake import hive_types, metadata as raw
-from calve.lake.catalogs import LoadedTable, wall_clock_ms
-from calve.lake.metadata_checks import MAX_METADATA_BYTES
+from calve.lake.catalogs import LoadedTable
 from calve.lake.metastore import Metastore
 from calve.lake.pointer_catalog import PointerCatalog, not_iceberg, taken
 from calve.lake.table_name import TableName
@@ -33,18 +33,9 @@ class HiveCatalog(PointerCatalog):
 
     finds_many_at_once = True
 
-    def __init__(
-        self,
-        name: str,
-        properties: Mapping[str, str],
-        *,
-        location: str | None = None,
-        max_bytes: int = MAX_METADATA_BYTES,
-        now_ms: Callable[[], int] = wall_clock_ms,
-    ) -> None:
-        """Take the properties; the metastore is asked when it is first needed."""
-        super().__init__(name, properties, location=location, max_bytes=max_bytes, now_ms=now_ms)
-        self._metastore = Metastore(name, properties)
+    @cached_property
+    def _metastore(self) -> Metastore:
+        return Metastore(self.name, self.properties)
 
     def pointer(self, table: TableName) -> str:
         """Return the location of a table's current metadata: one request."""
