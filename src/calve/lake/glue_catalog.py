@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from calve.errors import LakeError, LakeUnavailable, SettingsInvalid, TableMissing
+from calve.errors import CatalogRefused, LakeError, LakeUnavailable, SettingsInvalid, TableMissing
 from calve.lake import hive_types, metadata as raw
 from calve.lake.catalogs import LOADERS, LoadedTable
 from calve.lake.pointer_catalog import PointerCatalog, not_iceberg, taken
@@ -232,7 +232,7 @@ def _answered(glue: str, error: Any, where: Mapping[str, str]) -> LakeError:
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if code.startswith(_REFUSED) or status in {401, 403}:
         remedy = "Check the credentials, and that their policy allows these actions of Glue (and of Lake Formation)."
-        return LakeError(f"{glue} refuses access: {error}", remedy=remedy, reason="forbidden", **where)
+        return CatalogRefused(f"{glue} refuses access: {error}", remedy=remedy, **where)
     if code.startswith(_PASSING) or status >= 500:
         return LakeUnavailable(f"{glue} cannot answer now: {error}", remedy="Try again later.", **where)
     return LakeError(f"{glue} reports: {error}", **where)
