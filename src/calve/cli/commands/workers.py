@@ -80,8 +80,8 @@ def scheduler(state: State) -> None:
         counted(within=WITHIN) as signals,
         project.store.hold_scheduler(),
     ):
+        check_store = project.store.watch()  # from before anybody is told that it is ready
         _say(state, f"scheduler {os.getpid()} is ready", event="up", pid=os.getpid())  # before the first round prints
-        check_store = project.store.watch()
         with scheduler_threads(project, lambda turn: _tell_started(state, turn)) as schedulers:
             while not signals():
                 check_store()
