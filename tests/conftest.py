@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.memory_folders import memory
-from tests.scope import in_ci
+from tests.scope import ICEBERG, in_ci
 
 from calve.lake import Lake
 from calve.lake.jars import AWS, POSTGRES
@@ -23,7 +23,8 @@ _TOML = f"""
 [spark]
 master = "local[2]"
 driver_memory = "1g"
-packages = ["{POSTGRES}", "{AWS}"]
+iceberg = "{ICEBERG}"
+packages = ["{POSTGRES}", "{AWS}:{ICEBERG}"]
 
 [spark.conf]
 "spark.sql.shuffle.partitions" = 2

@@ -3,7 +3,12 @@
 import os
 from typing import TypeVar
 
+from calve.settings import SparkSettings
+
 _T = TypeVar("_T")
+
+ICEBERG = os.environ.get("CALVE_TEST_ICEBERG") or SparkSettings.model_fields["iceberg"].default  # noqa: TID251 - the same
+"""The version of Iceberg that tests with Spark use."""
 
 ALL = "CALVE_TEST_ALL" in os.environ  # noqa: TID251 - how long to go on is up to who runs the tests
 

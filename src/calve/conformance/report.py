@@ -15,7 +15,7 @@ from calve.conformance.model import Outcome, Proof
 from calve.definition.params import HIDDEN
 from calve.engine.worker import Mask
 from calve.errors import JavaMissing
-from calve.lake import jars, java
+from calve.lake import java
 from calve.settings import Settings
 
 _HARMLESS = re.compile(r"true|false|\d{1,9}|rest|sql|hive|glue|jdbc|dynamodb|in-memory|sigv4|oauth2", re.IGNORECASE)
@@ -123,7 +123,7 @@ def _versions(settings: Settings, proof: Proof) -> dict[str, str]:
         "pyarrow": _version_of("pyarrow"),
         "pyspark": _version_of("pyspark"),
         "spark": proof.spark_version or "did not take part",
-        "iceberg": "that of the Spark server" if settings.spark.remote else jars.ICEBERG.rpartition(":")[2],
+        "iceberg": "that of the Spark server" if settings.spark.remote else settings.spark.iceberg,
         "java": _java(settings),
     }
 

@@ -12,10 +12,11 @@ from calve.lake.java import Java
 from calve.lake.object_stores import AZURE_SCHEMES, S3_SCHEMES
 from calve.settings import Settings
 
-ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
-AWS = "org.apache.iceberg:iceberg-aws-bundle:1.11.0"
-GCP = "org.apache.iceberg:iceberg-gcp-bundle:1.11.0"
-AZURE = "org.apache.iceberg:iceberg-azure-bundle:1.11.0"
+ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13"
+AWS = "org.apache.iceberg:iceberg-aws-bundle"
+GCP = "org.apache.iceberg:iceberg-gcp-bundle"
+AZURE = "org.apache.iceberg:iceberg-azure-bundle"
+"""Of the version in the settings."""
 SQLITE = "org.xerial:sqlite-jdbc:3.53.4.0"  # 3.51.3 or later: before, a reset of the WAL could lose commits
 POSTGRES = "org.postgresql:postgresql:42.7.14"
 _BROUGHT_BY_SPARK = "org.slf4j:slf4j-api,org.checkerframework:checker-qual"
@@ -28,15 +29,21 @@ def coordinates(settings: Settings) -> tuple[str, ...]:
     places = [catalog.properties.get("warehouse", "") for catalog in catalogs] + [settings.capture.location or ""]
     schemes = {place.partition(":")[0] for place in places}
     prefixes = {key.partition(".")[0] for catalog in catalogs for key in catalog.properties}
-    needed = {
+    of_iceberg = {
         ICEBERG: True,
-        SQLITE: any(uri.startswith("sqlite") for uri in uris),
-        POSTGRES: any(uri.startswith("postgres") for uri in uris),
         AWS: "s3" in prefixes or bool(schemes & S3_SCHEMES) or any(catalog.kind == "glue" for catalog in catalogs),
         GCP: "gcs" in prefixes or "gs" in schemes,
         AZURE: "adls" in prefixes or bool(schemes & AZURE_SCHEMES),
     }
-    return (*(jar for jar, wanted in needed.items() if wanted), *settings.spark.packages)
+    drivers = {
+        SQLITE: any(uri.startswith("sqlite") for uri in uris),
+        POSTGRES: any(uri.startswith("postgres") for uri in uris),
+    }
+    return (
+        *(f"{jar}:{settings.spark.iceberg}" for jar, wanted in of_iceberg.items() if wanted),
+        *(jar for jar, wanted in drivers.items() if wanted),
+        *settings.spark.packages,
+    )
 
 
 def cached(settings: Settings) -> list[Path] | None:

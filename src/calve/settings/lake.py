@@ -66,6 +66,8 @@ class SparkSettings(Section):
     """The memory of the driver of a Spark that calve starts."""
     conf: Strings = Field(default_factory=dict)
     """Settings of Spark."""
+    iceberg: str = "1.11.0"
+    """The version of Iceberg's jars for Spark; see [what was tested](limits.md#newer-versions)."""
     packages: Words = ()
     """Maven coordinates of more jars for Spark."""
     jars_cache: Path

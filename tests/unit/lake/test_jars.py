@@ -34,7 +34,14 @@ def _settings(folder: Path, toml: str = "") -> Settings:
 )
 def test_only_what_the_catalogs_need_is_fetched(tmp_path: Path, toml: str, needed: set[str]) -> None:
     """Iceberg's runtime always; drivers and cloud bundles on demand."""
-    assert set(jars.coordinates(_settings(tmp_path, toml))) == {jars.ICEBERG} | needed
+    found = set(jars.coordinates(_settings(tmp_path, toml)))
+    assert {jar.removesuffix(":1.11.0") for jar in found} == {jars.ICEBERG} | needed
+
+
+def test_the_settings_choose_the_version_of_iceberg(tmp_path: Path) -> None:
+    """Its runtime and its bundles have the same one."""
+    found = _settings(tmp_path, "[spark]\niceberg = '1.12.0'\n[capture]\nlocation = 's3://b/x'")
+    assert jars.coordinates(found) == (f"{jars.ICEBERG}:1.12.0", f"{jars.AWS}:1.12.0", jars.SQLITE)
 
 
 def _fake_java(folder: Path, script: str) -> Java:
