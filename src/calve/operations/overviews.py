@@ -24,7 +24,7 @@ from calve.operations.workflows import after_workflow, workflow_cursor
 
 SHOWN = 50
 """Maximum number of rows in a part of an overview."""
-LOOKED_AT = 1_000
+LOOKED_AT = 500
 """Maximum number of failed instances to check, newest first."""
 GRACE = 120_000
 """After how many milliseconds a trigger that has not fired counts as late."""
